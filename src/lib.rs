@@ -1,1 +1,5 @@
-pub fn x(){}
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+pub mod dtype;
+pub mod error;
+pub mod layout;
