@@ -7,7 +7,6 @@
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::gpu::Gpu;
 use crate::layout::Layout;
 use crate::memory::Storage;
 use parking_lot::Mutex;
@@ -124,18 +123,12 @@ impl Tensor {
     /// The first element's address, where it is known without waiting or filling: not for
     /// a packed view whose buffer does not exist yet, nor for recycled memory that the GPU
     /// still uses. 0 where there is no memory.
-    pub(crate) fn known_address(&self, gpu: Option<&Gpu>) -> Option<usize> {
-        if let Some(view) = &self.packed {
-            return view.cache.lock().storage.as_ref().map(|s| s.address());
+    pub fn known_address(&self) -> Option<usize> {
+        match &self.packed {
+            Some(view) => view.cache.lock().storage.as_ref().map(|s| s.address()),
+            None if self.storage.is_inherited_busy() => None,
+            None => Some(self.plain_address()),
         }
-        let inherited = self.storage.inherited_use();
-        if inherited > 0
-            && self.storage.host_pointer().is_some()
-            && gpu.is_some_and(|gpu| inherited > gpu.completed())
-        {
-            return None;
-        }
-        Some(self.plain_address())
     }
 
     /// The first element's address in the storage, by the true layout.
@@ -148,11 +141,5 @@ impl Tensor {
                 base.wrapping_add(offset)
             }
         }
-    }
-
-    /// Whether the elements are all of the storage, so that writing them makes it valid.
-    pub(crate) fn covers_storage(&self) -> bool {
-        self.layout.is_packed()
-            && self.layout.packed_bytes(self.dtype.size()).is_ok_and(|b| b == self.storage.bytes())
     }
 }

@@ -12,8 +12,8 @@ mod pipeline;
 mod stream;
 mod usage;
 
-pub use adapter::{AdapterInfo, Gpu, list_adapters};
+pub use adapter::{Gpu, list_adapters};
 pub use buffer::{Buffer, BufferKind, Reservation};
 pub use pipeline::{Pipeline, PipelineKey, Shader};
-pub use stream::{Binding, Counters, Stream};
+pub use stream::{Binding, Stream};
 pub use usage::Usage;

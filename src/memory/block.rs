@@ -88,11 +88,6 @@ impl Block {
         self.address
     }
 
-    /// Bytes.
-    pub fn capacity(&self) -> u64 {
-        self.capacity
-    }
-
     /// The GPU buffer, where the block is one.
     pub fn buffer(&self) -> Option<&Arc<Buffer>> {
         match &self.backing {

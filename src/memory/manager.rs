@@ -85,6 +85,11 @@ impl Manager {
         let _ = self.gpu.set(gpu);
     }
 
+    /// The last submission that is known to be complete.
+    pub(super) fn completed(&self) -> u64 {
+        self.gpu().map_or(u64::MAX, |gpu| gpu.completed())
+    }
+
     fn gpu(&self) -> Option<&Arc<Gpu>> {
         self.gpu.get()?.as_ref()
     }

@@ -11,7 +11,6 @@ mod manager;
 mod pool;
 mod storage;
 
-pub use block::{Block, HostMemory};
-pub use manager::{Manager, MemoryStats};
-pub use pool::Pool;
-pub use storage::{Memory, Storage};
+pub use block::Block;
+pub use manager::Manager;
+pub use storage::Storage;

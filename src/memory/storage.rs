@@ -67,6 +67,13 @@ impl Storage {
         self.inherited
     }
 
+    /// Whether the host must wait for an earlier owner's work before it touches the memory.
+    pub fn is_inherited_busy(&self) -> bool {
+        self.inherited > 0
+            && self.host_pointer().is_some()
+            && self.manager.completed() < self.inherited
+    }
+
     /// Bytes, exactly as asked for.
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -116,16 +123,38 @@ impl Storage {
         }
     }
 
+    /// The last submission that reads or writes it.
+    pub fn last_use(&self) -> u64 {
+        self.known_usage().map_or(0, |usage| usage.last_use())
+    }
+
+    /// The last submission that writes it.
+    pub fn last_write(&self) -> u64 {
+        self.known_usage().map_or(0, |usage| usage.last_write())
+    }
+
+    /// Marks the contents as valid: they were wholly overwritten.
+    pub fn heal(&self) {
+        if let Some(usage) = self.known_usage() {
+            usage.heal();
+        }
+    }
+
+    /// What queued work does to it, where there ever was some.
+    fn known_usage(&self) -> Option<&Arc<Usage>> {
+        match &self.memory {
+            Memory::Owned(block) => Some(block.usage()),
+            _ => self.borrowed_usage.get(),
+        }
+    }
+
     /// Whether the contents are valid.
     ///
     /// # Errors
     /// [`Error::Poisoned`](crate::error::Error::Poisoned) where the work that should have
     /// written them failed.
     pub fn check(&self) -> Result<()> {
-        match &self.memory {
-            Memory::Owned(block) => block.usage().check(),
-            _ => self.borrowed_usage.get().map_or(Ok(()), |usage| usage.check()),
-        }
+        self.known_usage().map_or(Ok(()), |usage| usage.check())
     }
 
     /// The number of writes so far; never 0.
@@ -146,6 +175,16 @@ impl Storage {
     /// The packed view whose dense buffer this is.
     pub fn cache_of(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         self.cache_of.get()?.upgrade()
+    }
+}
+
+impl std::fmt::Debug for Storage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Storage")
+            .field("memory", &self.memory)
+            .field("bytes", &self.bytes)
+            .field("device", &self.device)
+            .finish_non_exhaustive()
     }
 }
 
