@@ -1,1 +1,5 @@
-pub fn x(){}
+//! The C functions that AOTInductor programs for ExecuTorch's Metal backend call, on any GPU that
+//! wgpu reaches.
+#![deny(unsafe_code)]
+
+pub mod msl;
