@@ -12,6 +12,8 @@ mod device;
 mod inputs;
 #[path = "math/measure.rs"]
 mod measure;
+#[path = "math/special.rs"]
+mod special;
 #[path = "math/text.rs"]
 mod text;
 

@@ -7,6 +7,12 @@ pub const FILES: &[(&str, &str)] = &[
     ("core", include_str!("../../shaders/msl/core.wgsl")),
     ("exponential", include_str!("../../shaders/msl/exponential.wgsl")),
     ("trigonometric", include_str!("../../shaders/msl/trigonometric.wgsl")),
+    ("error", include_str!("../../shaders/msl/error.wgsl")),
+    ("gamma", include_str!("../../shaders/msl/gamma.wgsl")),
+    ("incomplete_gamma", include_str!("../../shaders/msl/incomplete_gamma.wgsl")),
+    ("bessel", include_str!("../../shaders/msl/bessel.wgsl")),
+    ("polynomial", include_str!("../../shaders/msl/polynomial.wgsl")),
+    ("random", include_str!("../../shaders/msl/random.wgsl")),
 ];
 
 pub fn whole() -> String {
