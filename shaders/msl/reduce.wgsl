@@ -66,7 +66,7 @@ fn msl_prod_f32(value: f32, index: u32, size: u32, live: bool) -> f32 {
 fn msl_max_f32(value: f32, index: u32, size: u32, live: bool) -> f32 {
     var own = value;
     if !live {
-        own = msl_float(0xff800000u);
+        own = math_from_bits(0xff800000u);
     }
     if index < size {
         msl_scratch_f32[index] = own;
@@ -76,7 +76,7 @@ fn msl_max_f32(value: f32, index: u32, size: u32, live: bool) -> f32 {
         if index < stride && index + stride < size {
             let a = msl_scratch_f32[index];
             let b = msl_scratch_f32[index + stride];
-            msl_scratch_f32[index] = msl_nan_max(a, b);
+            msl_scratch_f32[index] = c10_metal_max(a, b);
         }
         workgroupBarrier();
     }
@@ -88,7 +88,7 @@ fn msl_max_f32(value: f32, index: u32, size: u32, live: bool) -> f32 {
 fn msl_min_f32(value: f32, index: u32, size: u32, live: bool) -> f32 {
     var own = value;
     if !live {
-        own = msl_float(0x7f800000u);
+        own = math_from_bits(0x7f800000u);
     }
     if index < size {
         msl_scratch_f32[index] = own;
@@ -98,7 +98,7 @@ fn msl_min_f32(value: f32, index: u32, size: u32, live: bool) -> f32 {
         if index < stride && index + stride < size {
             let a = msl_scratch_f32[index];
             let b = msl_scratch_f32[index + stride];
-            msl_scratch_f32[index] = msl_nan_min(a, b);
+            msl_scratch_f32[index] = c10_metal_min(a, b);
         }
         workgroupBarrier();
     }
@@ -375,7 +375,7 @@ fn msl_min_i64(value: i64, index: u32, size: u32, live: bool) -> i64 {
 fn msl_argmax_f32(value: f32, word0: u32, word1: u32, index: u32, size: u32, live: bool) -> vec2<u32> {
     var own = value;
     if !live {
-        own = msl_float(0xff800000u);
+        own = math_from_bits(0xff800000u);
     }
     if index < size {
         msl_scratch_f32[index] = own;
@@ -388,8 +388,8 @@ fn msl_argmax_f32(value: f32, word0: u32, word1: u32, index: u32, size: u32, liv
             let b = msl_scratch_f32[index + stride];
             let lane_a = msl_scratch_lane[index];
             let lane_b = msl_scratch_lane[index + stride];
-            let nan_a = msl_isnan(a);
-            let nan_b = msl_isnan(b);
+            let nan_a = math_is_nan(a);
+            let nan_b = math_is_nan(b);
             let better = !nan_a && (nan_b || msl_lt(a, b));
             let same = (nan_a && nan_b) || msl_eq(a, b);
             if better || (same && lane_b < lane_a) {
@@ -520,7 +520,7 @@ fn msl_argmax_i64(value: i64, word0: u32, word1: u32, index: u32, size: u32, liv
 fn msl_argmin_f32(value: f32, word0: u32, word1: u32, index: u32, size: u32, live: bool) -> vec2<u32> {
     var own = value;
     if !live {
-        own = msl_float(0x7f800000u);
+        own = math_from_bits(0x7f800000u);
     }
     if index < size {
         msl_scratch_f32[index] = own;
@@ -533,8 +533,8 @@ fn msl_argmin_f32(value: f32, word0: u32, word1: u32, index: u32, size: u32, liv
             let b = msl_scratch_f32[index + stride];
             let lane_a = msl_scratch_lane[index];
             let lane_b = msl_scratch_lane[index + stride];
-            let nan_a = msl_isnan(a);
-            let nan_b = msl_isnan(b);
+            let nan_a = math_is_nan(a);
+            let nan_b = math_is_nan(b);
             let better = !nan_a && (nan_b || msl_lt(b, a));
             let same = (nan_a && nan_b) || msl_eq(a, b);
             if better || (same && lane_b < lane_a) {

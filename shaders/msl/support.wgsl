@@ -1,77 +1,51 @@
-// What the lowering of Metal kernels calls for: comparisons, conversions, rounding to half and
-// bfloat, integer division, simple functions. Floats are tested by their bits, since a compiler
+// What the lowering of Metal kernels calls for besides mathematics: comparisons, conversions,
+// rounding to half and bfloat, integer division. Floats are tested by their bits, since a compiler
 // may assume that NaN and infinity do not occur.
 
-fn msl_bits(x: f32) -> u32 {
-    return bitcast<u32>(x) & 0x7fffffffu;
-}
-
-// A float with these bits, whatever they are; a constant bitcast to NaN or infinity is refused.
-fn msl_float(bits: u32) -> f32 {
-    var held = bits;
-    return bitcast<f32>(held);
-}
-
-fn msl_isnan(x: f32) -> bool {
-    return msl_bits(x) > 0x7f800000u;
-}
-
-fn msl_isinf(x: f32) -> bool {
-    return msl_bits(x) == 0x7f800000u;
-}
-
-fn msl_isfinite(x: f32) -> bool {
-    return msl_bits(x) < 0x7f800000u;
-}
-
 fn msl_isnormal(x: f32) -> bool {
-    let bits = msl_bits(x);
+    let bits = math_magnitude(x);
     return bits >= 0x00800000u && bits < 0x7f800000u;
 }
 
-fn msl_signbit(x: f32) -> bool {
-    return bitcast<u32>(x) >= 0x80000000u;
-}
-
 fn msl_truth(x: f32) -> bool {
-    return msl_bits(x) != 0u;
+    return math_magnitude(x) != 0u;
 }
 
 // Integers in the order of the floats, both zeros being 0.
 fn msl_key(x: f32) -> i32 {
-    let magnitude = i32(msl_bits(x));
-    return select(magnitude, -magnitude, msl_signbit(x));
+    let magnitude = i32(math_magnitude(x));
+    return select(magnitude, -magnitude, math_is_negative(x));
 }
 
 fn msl_lt(a: f32, b: f32) -> bool {
-    return msl_key(a) < msl_key(b) && !msl_isnan(a) && !msl_isnan(b);
+    return msl_key(a) < msl_key(b) && !math_is_nan(a) && !math_is_nan(b);
 }
 
 fn msl_le(a: f32, b: f32) -> bool {
-    return msl_key(a) <= msl_key(b) && !msl_isnan(a) && !msl_isnan(b);
+    return msl_key(a) <= msl_key(b) && !math_is_nan(a) && !math_is_nan(b);
 }
 
 fn msl_eq(a: f32, b: f32) -> bool {
-    return msl_key(a) == msl_key(b) && !msl_isnan(a) && !msl_isnan(b);
+    return msl_key(a) == msl_key(b) && !math_is_nan(a) && !math_is_nan(b);
 }
 
 // Truncating and saturating, NaN to 0.
 
 fn msl_f32_to_i32(x: f32) -> i32 {
-    let magnitude = msl_bits(x);
+    let magnitude = math_magnitude(x);
     if magnitude > 0x7f800000u {
         return 0i;
     }
     // 2^31 and beyond.
     if magnitude >= 0x4f000000u {
-        return select(0x7fffffffi, i32(-2147483648), msl_signbit(x));
+        return select(0x7fffffffi, i32(-2147483648), math_is_negative(x));
     }
     return i32(x);
 }
 
 fn msl_f32_to_u32(x: f32) -> u32 {
-    let magnitude = msl_bits(x);
-    if magnitude > 0x7f800000u || msl_signbit(x) {
+    let magnitude = math_magnitude(x);
+    if magnitude > 0x7f800000u || math_is_negative(x) {
         return 0u;
     }
     if magnitude >= 0x4f800000u {
@@ -94,21 +68,21 @@ fn msl_magnitude_u64(magnitude: u32) -> u64 {
 }
 
 fn msl_f32_to_i64(x: f32) -> i64 {
-    let magnitude = msl_bits(x);
+    let magnitude = math_magnitude(x);
     if magnitude > 0x7f800000u {
         return 0li;
     }
     if magnitude >= 0x5f000000u {
-        let top = select(0x7fffffffffffffffli, i64(-9223372036854775807li) - 1li, msl_signbit(x));
+        let top = select(0x7fffffffffffffffli, i64(-9223372036854775807li) - 1li, math_is_negative(x));
         return top;
     }
     let value = i64(msl_magnitude_u64(magnitude));
-    return select(value, -value, msl_signbit(x));
+    return select(value, -value, math_is_negative(x));
 }
 
 fn msl_f32_to_u64(x: f32) -> u64 {
-    let magnitude = msl_bits(x);
-    if magnitude > 0x7f800000u || msl_signbit(x) {
+    let magnitude = math_magnitude(x);
+    if magnitude > 0x7f800000u || math_is_negative(x) {
         return 0lu;
     }
     if magnitude >= 0x5f800000u {
@@ -318,143 +292,4 @@ fn msl_pow_i64(a: i64, b: i64) -> i64 {
 
 // metal::max and min: of a NaN and a number, the number.
 
-fn msl_max(a: f32, b: f32) -> f32 {
-    if msl_isnan(a) {
-        return b;
-    }
-    return select(a, b, msl_lt(a, b));
-}
-
-fn msl_min(a: f32, b: f32) -> f32 {
-    if msl_isnan(a) {
-        return b;
-    }
-    return select(a, b, msl_lt(b, a));
-}
-
 // c10::metal::max and min: NaN if either is.
-
-fn msl_nan_max(a: f32, b: f32) -> f32 {
-    if msl_isnan(a) {
-        return a;
-    }
-    return select(a, b, msl_isnan(b) || msl_lt(a, b));
-}
-
-fn msl_nan_min(a: f32, b: f32) -> f32 {
-    if msl_isnan(a) {
-        return a;
-    }
-    return select(a, b, msl_isnan(b) || msl_lt(b, a));
-}
-
-fn msl_abs(x: f32) -> f32 {
-    return bitcast<f32>(msl_bits(x));
-}
-
-fn msl_copysign(x: f32, y: f32) -> f32 {
-    return bitcast<f32>(msl_bits(x) | (bitcast<u32>(y) & 0x80000000u));
-}
-
-// metal::sign: NaN to 0, a zero to itself.
-fn msl_sign(x: f32) -> f32 {
-    if msl_isnan(x) {
-        return 0.0;
-    }
-    return select(x, msl_copysign(1.0, x), msl_truth(x));
-}
-
-// Numbers from 2^23 on are integers, infinity and NaN stay as they are; the sign is kept, so that
-// -0.5 gives -0.
-
-fn msl_trunc(x: f32) -> f32 {
-    let magnitude = msl_bits(x);
-    if magnitude >= 0x4b000000u {
-        return x;
-    }
-    return msl_copysign(f32(i32(x)), x);
-}
-
-fn msl_floor(x: f32) -> f32 {
-    let whole = msl_trunc(x);
-    if msl_bits(x) >= 0x4b000000u || !msl_lt(x, whole) {
-        return whole;
-    }
-    return whole - 1.0;
-}
-
-fn msl_ceil(x: f32) -> f32 {
-    let whole = msl_trunc(x);
-    if msl_bits(x) >= 0x4b000000u || !msl_lt(whole, x) {
-        return whole;
-    }
-    return msl_copysign(whole + 1.0, x);
-}
-
-// metal::round: halves away from zero.
-fn msl_round(x: f32) -> f32 {
-    let whole = msl_trunc(x);
-    if msl_bits(x) >= 0x4b000000u || msl_bits(x - whole) < 0x3f000000u {
-        return whole;
-    }
-    return whole + msl_copysign(1.0, x);
-}
-
-// metal::rint: halves to even.
-fn msl_rint(x: f32) -> f32 {
-    let whole = msl_trunc(x);
-    let rest = msl_bits(x - whole);
-    let odd = (i32(whole) & 1i) == 1i;
-    if msl_bits(x) >= 0x4b000000u || rest < 0x3f000000u || (rest == 0x3f000000u && !odd) {
-        return whole;
-    }
-    return whole + msl_copysign(1.0, x);
-}
-
-fn msl_fract(x: f32) -> f32 {
-    if msl_isinf(x) {
-        return msl_copysign(0.0, x);
-    }
-    return msl_min(x - msl_floor(x), 0x1.fffffep-1f);
-}
-
-// The exact remainder of a division that truncates: long division of the mantissas.
-fn msl_fmod(x: f32, y: f32) -> f32 {
-    let a = msl_bits(x);
-    let b = msl_bits(y);
-    if a >= 0x7f800000u || b > 0x7f800000u || b == 0u {
-        return msl_float(0x7fc00000u);
-    }
-    if a < b {
-        return x;
-    }
-    let sign = bitcast<u32>(x) & 0x80000000u;
-    // value = mantissa * 2^(exponent - 150); subnormals have exponent 1 and no leading bit.
-    var exponent = max(a >> 23u, 1u);
-    var rest = (a & 0x7fffffu) | select(0u, 0x800000u, a >= 0x00800000u);
-    let last = max(b >> 23u, 1u);
-    let divisor = (b & 0x7fffffu) | select(0u, 0x800000u, b >= 0x00800000u);
-    while exponent > last {
-        rest = (rest % divisor) << 1u;
-        exponent -= 1u;
-    }
-    rest = rest % divisor;
-    if rest == 0u {
-        return bitcast<f32>(sign);
-    }
-    let shift = min(countLeadingZeros(rest) - 8u, exponent - 1u);
-    rest <<= shift;
-    exponent -= shift;
-    if rest < 0x800000u {
-        return bitcast<f32>(sign | rest);
-    }
-    return bitcast<f32>(sign | ((exponent - 1u) * 0x800000u + rest));
-}
-
-fn msl_floor_div_f32(a: f32, b: f32) -> f32 {
-    return msl_floor(a / b);
-}
-
-fn msl_floor_rem_f32(a: f32, b: f32) -> f32 {
-    return a - b * msl_floor(a / b);
-}

@@ -7,8 +7,17 @@ use naga::{Function, Handle, Module};
 
 use super::error::{Fault, FaultKind};
 
-/// The sources, each complete together with those before it.
+/// The sources, which stand on each other.
 const SOURCES: &[&str] = &[
+    include_str!("../../shaders/msl/core.wgsl"),
+    include_str!("../../shaders/msl/exponential.wgsl"),
+    include_str!("../../shaders/msl/trigonometric.wgsl"),
+    include_str!("../../shaders/msl/error.wgsl"),
+    include_str!("../../shaders/msl/gamma.wgsl"),
+    include_str!("../../shaders/msl/incomplete_gamma.wgsl"),
+    include_str!("../../shaders/msl/bessel.wgsl"),
+    include_str!("../../shaders/msl/polynomial.wgsl"),
+    include_str!("../../shaders/msl/random.wgsl"),
     include_str!("../../shaders/msl/support.wgsl"),
     include_str!("../../shaders/msl/reduce.wgsl"),
 ];

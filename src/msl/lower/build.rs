@@ -134,7 +134,7 @@ impl Builder {
             return self.literal(5, bits.into(), Literal::F32(value));
         }
         let bits = self.u32(bits);
-        self.call_known("msl_float", &[bits])
+        self.call_known("math_from_bits", &[bits])
     }
 
     /// The integer `value`, or the bool or float of it, in a register.
@@ -248,8 +248,7 @@ impl Builder {
         }
     }
 
-    /// Calls one of the functions of `support.wgsl` and `reduce.wgsl`; a test holds that each
-    /// name used exists.
+    /// Calls a library function that this module's code names; a test holds that each exists.
     pub fn call_known(&mut self, name: &str, arguments: &[Value]) -> Value {
         let Some(&function) = self.functions.by_name.get(name) else {
             debug_assert!(false, "no function {name}");
@@ -365,6 +364,13 @@ impl Builder {
     /// `value` of 3 lanes taken apart.
     pub fn lanes3(&mut self, value: Value) -> [Value; 3] {
         [0, 1, 2].map(|lane| self.access_index(value, lane))
+    }
+
+    /// Two words as a vector.
+    pub fn pair(&mut self, words: [Value; 2]) -> Value {
+        let inner = TypeInner::Vector { size: VectorSize::Bi, scalar: naga::Scalar::U32 };
+        let ty = self.ty(inner);
+        self.expr(Expression::Compose { ty, components: words.to_vec() })
     }
 
     pub fn vec3u(&mut self) -> Handle<Type> {

@@ -152,13 +152,13 @@ impl<'a> Lowering<'a> {
                 let [x] = self.values(at, name, arguments)?;
                 self.absolute(&x)
             }
-            "floor" | "ceil" | "trunc" | "rint" | "round" | "fract" | "sign" | "copysign" => {
-                self.float_function(at, name, arguments)?
-            }
             "isnan" | "isinf" | "isfinite" | "isnormal" | "signbit" => {
                 let [x] = self.values(at, name, arguments)?;
                 let x = self.convert(&x, Type { scalar: Scalar::Float, ..x.ty }, at)?;
-                let name = format!("msl_{name}");
+                let name = match name {
+                    "isnormal" => "msl_isnormal".to_owned(),
+                    _ => format!("metal_{name}"),
+                };
                 let lanes = x.lanes.iter().map(|&lane| self.b.call_known(&name, &[lane])).collect();
                 Typed { ty: Type { scalar: Scalar::Bool, ..x.ty }, lanes }
             }
@@ -253,13 +253,13 @@ impl<'a> Lowering<'a> {
                 let ty = Type { scalar, lanes };
                 let quotient = self.binary(BinaryOp::Divide, a, b, at)?;
                 let quotient = self.convert(&quotient, ty, at)?;
-                let floor = |this: &mut Self, &lane: &Value| this.b.call_known("msl_floor", &[lane]);
+                let floor = |this: &mut Self, &lane: &Value| this.b.call_known("metal_floor", &[lane]);
                 let lanes = quotient.lanes.iter().map(|lane| floor(self, lane)).collect();
                 return Ok(Typed { ty, lanes });
             }
             // Of any types, in float.
-            "remainder" => return self.lanewise(at, "msl_floor_rem_f32", float, a, b),
-            "fmod" => self.lanewise(at, "msl_fmod", float, a, b)?,
+            "remainder" => return self.lanewise(at, "c10_metal_remainder", float, a, b),
+            "fmod" => self.lanewise(at, "metal_fmod", float, a, b)?,
             _ => return Err(Fault::unsupported(at, format!("`{name}` of floats"))),
         };
         self.convert(&result, Type { scalar, lanes }, at)
@@ -285,10 +285,10 @@ impl<'a> Lowering<'a> {
         let ty = Type { scalar, lanes: a.ty.lanes.max(b.ty.lanes) };
         if scalar.is_float() {
             let name = match (max, nan) {
-                (true, false) => "msl_max",
-                (false, false) => "msl_min",
-                (true, true) => "msl_nan_max",
-                (false, true) => "msl_nan_min",
+                (true, false) => "metal_max",
+                (false, false) => "metal_min",
+                (true, true) => "c10_metal_max",
+                (false, true) => "c10_metal_min",
             };
             return self.lanewise(at, name, ty, a, b);
         }
@@ -312,7 +312,7 @@ impl<'a> Lowering<'a> {
         let mut result = x.clone();
         for lane in &mut result.lanes {
             *lane = if scalar.is_float() {
-                self.b.call_known("msl_abs", &[*lane])
+                self.b.call_known("metal_abs", &[*lane])
             } else if scalar.is_signed() {
                 let zero = self.b.constant(scalar.register(), 0);
                 let negative = self.b.binary(Op::Less, *lane, zero);
@@ -324,15 +324,6 @@ impl<'a> Lowering<'a> {
             };
         }
         result
-    }
-
-    /// A function of floats that `support.wgsl` holds; integers count as floats.
-    fn float_function(&mut self, at: u32, name: &str, arguments: &'a [Expr]) -> Result<Typed> {
-        let mut values = Vec::new();
-        for argument in arguments {
-            values.push(self.value(argument)?);
-        }
-        self.library_call(at, &format!("msl_{name}"), &values, true)
     }
 
     fn library_function(
@@ -372,19 +363,37 @@ impl<'a> Lowering<'a> {
         }
         let lanes = values.iter().map(|value| value.ty.lanes).max().unwrap_or(1);
         let mut converted = Vec::with_capacity(values.len());
+        let unknown = || Fault::unsupported(at, format!("function `{name}`"));
         for (value, parameter) in values.iter().zip(&parameters) {
-            let scalar = scalar_of(parameter)
-                .ok_or_else(|| Fault::unsupported(at, format!("function `{name}`")))?;
+            if is_words(parameter) {
+                let wide = self.convert(value, Type { scalar: Scalar::Long, lanes: value.ty.lanes }, at)?;
+                let mut pairs = Lanes::new();
+                for &lane in &wide.lanes {
+                    let words = self.split_words(lane, Scalar::Long);
+                    pairs.push(self.b.pair(words));
+                }
+                converted.push(Typed { ty: wide.ty, lanes: pairs });
+                continue;
+            }
+            let scalar = scalar_of(parameter).ok_or_else(unknown)?;
             converted.push(self.convert(value, Type { scalar, lanes: value.ty.lanes }, at)?);
         }
-        let result = self.b.result(name);
-        let scalar = result.as_ref().and_then(scalar_of);
-        let scalar = scalar.ok_or_else(|| Fault::unsupported(at, format!("function `{name}`")))?;
+        let result = self.b.result(name).ok_or_else(unknown)?;
+        let wide = is_words(&result);
+        let scalar = match wide {
+            true => Scalar::Long,
+            false => scalar_of(&result).ok_or_else(unknown)?,
+        };
         let mut results = Lanes::new();
         for lane in 0..usize::from(lanes) {
             let arguments: Option<Vec<Value>> = converted.iter().map(|value| value.lane(lane)).collect();
             let arguments = arguments.ok_or_else(|| Fault::parse(at, "vectors of several sizes"))?;
-            results.push(self.b.call(at, name, &arguments)?);
+            let mut result = self.b.call(at, name, &arguments)?;
+            if wide {
+                let [low, high] = [0, 1].map(|word| self.b.access_index(result, word));
+                result = self.join_words(low, high, scalar);
+            }
+            results.push(result);
         }
         let value = Typed { ty: Type { scalar, lanes }, lanes: results };
         let narrow = values.iter().map(|value| value.ty.scalar).filter(|scalar| scalar.is_float());
@@ -458,8 +467,8 @@ impl<'a> Lowering<'a> {
                 let op = if max { BinaryOp::Greater } else { BinaryOp::Less };
                 let mut beats = self.binary(op, &candidate, &current, at)?;
                 if ty.scalar.is_float() {
-                    let nan = self.b.call_known("msl_isnan", &[candidate.lanes[0]]);
-                    let kept = self.b.call_known("msl_isnan", &[current.lanes[0]]);
+                    let nan = self.b.call_known("metal_isnan", &[candidate.lanes[0]]);
+                    let kept = self.b.call_known("metal_isnan", &[current.lanes[0]]);
                     let kept = self.b.not(kept);
                     let either = self.b.binary(Op::LogicalOr, beats.lanes[0], nan);
                     beats.lanes[0] = self.b.binary(Op::LogicalAnd, either, kept);
@@ -555,6 +564,12 @@ fn scalar_of(inner: &TypeInner) -> Option<Scalar> {
         (ScalarKind::Bool, _) => Scalar::Bool,
         _ => return None,
     })
+}
+
+/// Whether a library function takes or returns a 64-bit integer here, as its low and high word.
+fn is_words(inner: &TypeInner) -> bool {
+    let words = TypeInner::Vector { size: naga::VectorSize::Bi, scalar: naga::Scalar::U32 };
+    *inner == words
 }
 
 /// The suffix of reductions in a register; bools are words there.
