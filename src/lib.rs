@@ -3,3 +3,5 @@
 pub mod dtype;
 pub mod error;
 pub mod layout;
+pub mod tensor;
+pub mod runtime;
