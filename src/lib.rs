@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 pub mod dtype;
 pub mod error;
+pub mod ffi;
 pub mod layout;
-pub mod tensor;
 pub mod runtime;
+pub mod tensor;
