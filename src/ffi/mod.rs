@@ -1,0 +1,33 @@
+//! The C ABI: every function that `include/aoti_wgpu.h` declares.
+//!
+//! An export is a few lines: arguments to Rust values, one call of the layer below, the
+//! result through [`boundary`]'s guard. What a function does is documented once, in the
+//! header. Nothing below this module knows of C.
+//!
+//! - [`boundary`]: panics, errors, nulls, outputs;
+//! - `slab`, `slot`, `handle`: handles and their memory; `etensor`: the layout that
+//!   ExecuTorch reads inline;
+//! - `executorch`, `described`: tensors that ExecuTorch made;
+//! - [`memory`], [`attributes`], [`constants`], [`scalar`], [`debug`]: the functions of
+//!   PyTorch's `shim.h`; [`extension`]: the project's own.
+#![allow(unsafe_code)]
+#![allow(clippy::missing_safety_doc)] // Each export's contract is its text in the header.
+
+pub mod attributes;
+mod boundary;
+pub mod constants;
+pub mod debug;
+mod described;
+mod etensor;
+mod executorch;
+pub mod extension;
+mod handle;
+pub mod memory;
+mod number;
+pub mod scalar;
+mod slab;
+mod slot;
+
+pub use handle::{AtenTensorHandle, AtenTensorOpaque};
+/// A return code: ExecuTorch's `Error`, 0 for success.
+pub type AOTITorchError = i32;
