@@ -22,7 +22,12 @@ pub enum Shader<'a> {
         aliased: bool,
     },
     /// A module with one compute entry point.
-    Module(naga::Module),
+    Module {
+        /// The module.
+        module: naga::Module,
+        /// As above.
+        aliased: bool,
+    },
 }
 
 /// What tells pipelines apart.
@@ -85,7 +90,12 @@ impl Gpu {
     fn compile(&self, shader: Shader<'_>) -> Result<Pipeline> {
         self.faults.check()?;
         let (module, constants) = match shader {
-            Shader::Module(module) => (module, Vec::new()),
+            Shader::Module { mut module, aliased } => {
+                if aliased {
+                    bind_read_write(&mut module);
+                }
+                (module, Vec::new())
+            }
             Shader::Wgsl { text, constants, aliased } => {
                 let mut module = naga::front::wgsl::parse_str(text)
                     .map_err(|error| Error::Compile(error.emit_to_string(text)))?;

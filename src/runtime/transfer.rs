@@ -161,6 +161,8 @@ impl Runtime {
         (dst, to): (Side<'_>, NonNull<u8>),
         (src, from): (Side<'_>, NonNull<u8>),
     ) -> Result<()> {
+        self.settle(dst.storage)?;
+        self.settle(src.storage)?;
         self.wait_for(dst.storage.last_use().max(src.storage.last_write()))?;
         src.storage.check()?;
         // SAFETY: both layouts were held against their storages when their tensors were
@@ -191,6 +193,7 @@ impl Runtime {
         let Some(gpu) = self.gpu()? else {
             return Err(Error::Internal("a GPU buffer without a GPU".into()));
         };
+        self.settle(src.storage)?;
         self.wait_for(src.storage.last_write())?;
         src.storage.check()?;
         let staged = self.inner.staging.lock().take(gpu, bytes, BufferKind::Upload)?;
@@ -264,6 +267,7 @@ impl Runtime {
             }
             stream.current()
         };
+        self.settle(dst.storage)?;
         self.wait_for(submission.max(dst.storage.last_use()))?;
         src.storage.check()?;
         staged.usage().check()?;
