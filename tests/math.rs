@@ -23,7 +23,9 @@ use std::sync::Arc;
 fn main() {
     let arguments = Arguments::from_args();
     let mut trials = vec![
-        Trial::test("text::every_backend_takes_it", || text::every_backend_takes_it().map_err(Failed::from)),
+        Trial::test("text::every_backend_takes_it", || {
+            text::every_backend_takes_it().map_err(Failed::from)
+        }),
         Trial::test("text::names_are_unique", || text::names_are_unique().map_err(Failed::from)),
     ];
     let cases = cases::all();

@@ -6,8 +6,8 @@ use super::pipeline::PipelineCache;
 use crate::config::{Backend, Config, MemoryMode};
 use crate::error::{Error, Result};
 use parking_lot::Mutex;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What a user wants to know of the adapter in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,9 +94,7 @@ impl Gpu {
             required_limits: limits.clone(),
             ..Default::default()
         }))
-        .map_err(|error| {
-            Error::BackendUnavailable(format!("adapter {}: {error}", info.name))
-        })?;
+        .map_err(|error| Error::BackendUnavailable(format!("adapter {}: {error}", info.name)))?;
         let faults = Faults::install(&device);
         let backend = backend_of(info.backend)?;
         let mut gpu = Gpu {

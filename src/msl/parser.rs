@@ -280,7 +280,8 @@ impl<'a> Parser<'a> {
             }
             Token::Word(
                 word @ ("switch" | "goto" | "struct" | "class" | "union" | "enum" | "using"
-                | "typedef" | "template" | "case" | "default" | "static" | "asm" | "namespace"),
+                | "typedef" | "template" | "case" | "default" | "static" | "asm"
+                | "namespace"),
             ) => return Err(Fault::unsupported(at, format!("`{word}`"))),
             _ => return self.simple_statement(),
         };
@@ -316,8 +317,16 @@ impl<'a> Parser<'a> {
         };
         if matches!(
             word,
-            "auto" | "const" | "constexpr" | "threadgroup" | "device" | "constant" | "thread"
-                | "volatile" | "unsigned" | "signed"
+            "auto"
+                | "const"
+                | "constexpr"
+                | "threadgroup"
+                | "device"
+                | "constant"
+                | "thread"
+                | "volatile"
+                | "unsigned"
+                | "signed"
         ) {
             return true;
         }
@@ -346,8 +355,9 @@ impl<'a> Parser<'a> {
         loop {
             match self.token() {
                 Token::Word("threadgroup") => space = Space::Threadgroup,
-                Token::Word("const" | "constexpr" | "volatile" | "device" | "constant" | "thread") => {
-                }
+                Token::Word(
+                    "const" | "constexpr" | "volatile" | "device" | "constant" | "thread",
+                ) => {}
                 _ => break,
             }
             self.advance();
@@ -605,7 +615,11 @@ impl<'a> Parser<'a> {
                 let target = self.deeper(Self::unary)?;
                 let depth = target.depth;
                 let target = Box::new(target);
-                return self.node(at, depth, ExprKind::Step { target, up: sign == "++", prefix: true });
+                return self.node(
+                    at,
+                    depth,
+                    ExprKind::Step { target, up: sign == "++", prefix: true },
+                );
             }
             Token::Sign("(") if self.type_in_parentheses() => {
                 self.advance();
@@ -634,7 +648,9 @@ impl<'a> Parser<'a> {
             return false;
         };
         match word {
-            "device" | "constant" | "threadgroup" | "thread" | "const" | "unsigned" | "signed" => true,
+            "device" | "constant" | "threadgroup" | "thread" | "const" | "unsigned" | "signed" => {
+                true
+            }
             "decltype" => false,
             _ => {
                 let mut ahead = 1;
@@ -711,7 +727,11 @@ impl<'a> Parser<'a> {
                 let (ty, operand) = self.cast_operands()?;
                 if ty.pointer {
                     let depth = operand.depth;
-                    return self.node(at, depth, ExprKind::PointerCast { ty, operand: Box::new(operand) });
+                    return self.node(
+                        at,
+                        depth,
+                        ExprKind::PointerCast { ty, operand: Box::new(operand) },
+                    );
                 }
                 let depth = operand.depth;
                 return self.node(at, depth, ExprKind::Cast { ty, arguments: vec![operand] });
@@ -722,10 +742,16 @@ impl<'a> Parser<'a> {
                     return Err(Fault::unsupported(at, "reinterpret_cast to what is no pointer"));
                 }
                 let depth = operand.depth;
-                return self.node(at, depth, ExprKind::PointerCast { ty, operand: Box::new(operand) });
+                return self.node(
+                    at,
+                    depth,
+                    ExprKind::PointerCast { ty, operand: Box::new(operand) },
+                );
             }
             Token::Word("decltype" | "unsigned" | "signed") => return self.constructor(),
-            Token::Word("sizeof" | "alignof" | "new" | "delete" | "const_cast" | "throw" | "this") => {
+            Token::Word(
+                "sizeof" | "alignof" | "new" | "delete" | "const_cast" | "throw" | "this",
+            ) => {
                 return Err(Fault::unsupported(at, self.found()));
             }
             Token::Sign("[") => return Err(Fault::unsupported(at, "a lambda")),
@@ -818,7 +844,9 @@ impl<'a> Parser<'a> {
         let kind = if path.segments.last().is_some_and(|segment| segment.name == "as_type") {
             let ty = path.template_argument().cloned();
             match (ty, arguments.pop(), arguments.is_empty()) {
-                (Some(ty), Some(operand), true) => ExprKind::Bits { ty, operand: Box::new(operand) },
+                (Some(ty), Some(operand), true) => {
+                    ExprKind::Bits { ty, operand: Box::new(operand) }
+                }
                 _ => return Err(Fault::parse(at, "`as_type` takes a type and a value")),
             }
         } else {
@@ -832,7 +860,15 @@ impl<'a> Parser<'a> {
 fn template_of_types(name: &str) -> bool {
     matches!(
         name,
-        "AtomicType" | "AtomicType_t" | "atomic" | "numeric_limits" | "MaxOp" | "MinOp" | "as_type"
-            | "cast_to" | "opmath_t" | "accum_t"
+        "AtomicType"
+            | "AtomicType_t"
+            | "atomic"
+            | "numeric_limits"
+            | "MaxOp"
+            | "MinOp"
+            | "as_type"
+            | "cast_to"
+            | "opmath_t"
+            | "accum_t"
     )
 }

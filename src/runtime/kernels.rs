@@ -299,15 +299,14 @@ impl Runtime {
             words.push((value >> 32) as u32);
         }
         words.resize(variant.words.count() as usize, 0);
-        let fold = fold(groups, gpu.limits().max_compute_workgroups_per_dimension).ok_or_else(
-            || {
+        let fold =
+            fold(groups, gpu.limits().max_compute_workgroups_per_dimension).ok_or_else(|| {
                 Error::invalid(
                     "length",
                     format_args!("{threads:?}"),
                     format!("in groups of {group:?} they are more groups than a dispatch has"),
                 )
-            },
-        )?;
+            })?;
 
         let bytes = bytemuck::cast_slice(&words);
         let parameters;
@@ -356,10 +355,7 @@ impl Runtime {
         for &(index, kind) in &function.params {
             let name = || format!("{} of kernel {}", index, function.kernel.name());
             match (kind, arguments.values.get(index as usize)) {
-                (
-                    Kind::Buffer { writes },
-                    Some(Argument::Tensor { storage, offset, end, .. }),
-                ) => {
+                (Kind::Buffer { writes }, Some(Argument::Tensor { storage, offset, end, .. })) => {
                     let storage = storage.upgrade().ok_or_else(|| {
                         Error::invalid("idx", name(), "the tensor was deleted since it was set")
                     })?;
@@ -383,7 +379,11 @@ impl Runtime {
                     ));
                 }
                 (Kind::Int, Some(Argument::Tensor { .. })) => {
-                    return Err(Error::invalid("idx", name(), "it is a tensor, an integer is needed"));
+                    return Err(Error::invalid(
+                        "idx",
+                        name(),
+                        "it is a tensor, an integer is needed",
+                    ));
                 }
                 (_, Some(Argument::Unset) | None) => {
                     return Err(Error::invalid("idx", name(), "this argument was not set"));
@@ -398,8 +398,10 @@ impl Runtime {
             .map(|(at, _)| at)
             .collect();
         if !host.is_empty() {
-            let storages: Vec<Arc<Storage>> =
-                host.iter().filter_map(|&at| Some(bound.buffers.get(at)?.storage.clone())).collect();
+            let storages: Vec<Arc<Storage>> = host
+                .iter()
+                .filter_map(|&at| Some(bound.buffers.get(at)?.storage.clone()))
+                .collect();
             let mirrors = self.mirrors_of(&storages.iter().collect::<Vec<_>>())?;
             for (&at, mirror) in host.iter().zip(mirrors) {
                 if let Some(buffer) = bound.buffers.get_mut(at) {

@@ -8,7 +8,7 @@ use super::Runtime;
 use super::transfer::Side;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::layout::{Layout, MAX_FIELD};
+use crate::layout::Layout;
 use crate::memory::Storage;
 use crate::tensor::DeviceType;
 use parking_lot::Mutex;
@@ -75,7 +75,10 @@ impl Runtime {
     fn mirror(&self, range: Range<usize>) -> Result<Mirror> {
         let covering = {
             let written = self.inner.mirrors.written.lock();
-            written.iter().find(|m| m.range.start <= range.start && range.end <= m.range.end).cloned()
+            written
+                .iter()
+                .find(|m| m.range.start <= range.start && range.end <= m.range.end)
+                .cloned()
         };
         if let Some(mirror) = covering {
             return Ok(mirror);
@@ -129,21 +132,9 @@ impl Runtime {
     }
 
     fn move_bytes(&self, to: &Arc<Storage>, from: &Arc<Storage>, bytes: u64) -> Result<()> {
-        let layout = bytes_layout(bytes)?;
+        let layout = Layout::of_bytes(i64::try_from(bytes).unwrap_or(i64::MAX))?;
         let dst = Side { storage: to, layout: &layout, dtype: DType::U8 };
         let src = Side { storage: from, layout: &layout, dtype: DType::U8 };
         self.transfer(dst, src)
     }
-}
-
-/// `bytes` bytes one after another, in as many dimensions as the fields of a layout ask for.
-pub(super) fn bytes_layout(bytes: u64) -> Result<Layout> {
-    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-    if bytes <= MAX_FIELD {
-        return Layout::contiguous(&[bytes]);
-    }
-    // A power of two that divides the count as far as it goes; storages this large are
-    // multiples of one, or the rest is refused with its number.
-    let row = 1i64 << bytes.trailing_zeros().min(30);
-    Layout::contiguous(&[bytes / row, row])
 }

@@ -325,10 +325,8 @@ impl Runtime {
             reason: "above the address space".into(),
         })?;
         let mut out = Vec::new();
-        out.try_reserve_exact(len).map_err(|error| Error::OutOfMemory {
-            requested: bytes,
-            reason: error.to_string(),
-        })?;
+        out.try_reserve_exact(len)
+            .map_err(|error| Error::OutOfMemory { requested: bytes, reason: error.to_string() })?;
         out.resize(len, 0u8);
         let host = self.host_side("out", tensor, out.as_mut_ptr() as usize, len)?;
         self.copy(&host, tensor, false)?;

@@ -59,7 +59,13 @@ fn round_half_even(x: f64) -> f64 {
 
 /// Metal's: NaN gives 0.
 fn sign(x: f64) -> f64 {
-    if x.is_nan() { 0.0 } else if x == 0.0 { x } else { 1f64.copysign(x) }
+    if x.is_nan() {
+        0.0
+    } else if x == 0.0 {
+        x
+    } else {
+        1f64.copysign(x)
+    }
 }
 
 fn reduced_half_turns(x: f64) -> f64 {
@@ -67,7 +73,11 @@ fn reduced_half_turns(x: f64) -> f64 {
 }
 
 fn sinpi(x: f64) -> f64 {
-    if x % 1.0 == 0.0 { 0f64.copysign(x) } else { (reduced_half_turns(x) * std::f64::consts::PI).sin() }
+    if x % 1.0 == 0.0 {
+        0f64.copysign(x)
+    } else {
+        (reduced_half_turns(x) * std::f64::consts::PI).sin()
+    }
 }
 
 fn cospi(x: f64) -> f64 {
@@ -105,7 +115,12 @@ fn elementary() -> Vec<Case> {
         Case::new("metal_precise_cosh", Unary(f64::cosh), 3.0, (-3.0, 3.0)),
         Case::new("metal_precise_tanh", Unary(f64::tanh), 3.0, (-3.0, 3.0)),
         Case::new("metal_precise_asinh", Unary(libm::asinh), 3.0, (-3.0, 3.0)),
-        Case::new("metal_precise_acosh", Unary(|x| if x < 1.0 { f64::NAN } else { libm::acosh(x) }), 3.0, (1.0, 4.0)),
+        Case::new(
+            "metal_precise_acosh",
+            Unary(|x| if x < 1.0 { f64::NAN } else { libm::acosh(x) }),
+            3.0,
+            (1.0, 4.0),
+        ),
         Case::new("metal_precise_atanh", Unary(libm::atanh), 3.0, (-1.0, 1.0)),
         Case::new("metal_precise_sin", Unary(f64::sin), 2.0, wide),
         Case::new("metal_precise_cos", Unary(f64::cos), 2.0, wide),
@@ -129,11 +144,19 @@ fn special_functions() -> Vec<Case> {
         Case::new("c10_metal_erfinv", Unary(special::erfinv), 8.0, (-1.0, 1.0)),
         Case::new("c10_metal_entr", Unary(special::entr), 3.0, (0.0, 4.0)),
         Case::new("c10_metal_xlogy", Binary(special::xlogy), 3.0, wide).second(0.0, 4.0).any_zero(),
-        Case::new("c10_metal_xlog1py", Binary(special::xlog1py), 4.0, wide).second(-1.0, 4.0).any_zero(),
-        Case::new("c10_metal_logaddexp", Binary(special::logaddexp), 3.0, wide).second(-20.0, 20.0).any_zero(),
-        Case::new("c10_metal_logaddexp2", Binary(special::logaddexp2), 3.0, wide).second(-20.0, 20.0).any_zero(),
+        Case::new("c10_metal_xlog1py", Binary(special::xlog1py), 4.0, wide)
+            .second(-1.0, 4.0)
+            .any_zero(),
+        Case::new("c10_metal_logaddexp", Binary(special::logaddexp), 3.0, wide)
+            .second(-20.0, 20.0)
+            .any_zero(),
+        Case::new("c10_metal_logaddexp2", Binary(special::logaddexp2), 3.0, wide)
+            .second(-20.0, 20.0)
+            .any_zero(),
         Case::new("c10_metal_sinc", Unary(special::sinc), 6.0, wide).any_zero(),
-        Case::new("c10_metal_remainder", Binary(special::remainder), 0.5, wide).second(-3.0, 3.0).any_zero(),
+        Case::new("c10_metal_remainder", Binary(special::remainder), 0.5, wide)
+            .second(-3.0, 3.0)
+            .any_zero(),
         Case::new("c10_metal_hypot", Binary(f64::hypot), 2.0, wide).second(-20.0, 20.0),
         Case::new("c10_metal_log_gamma", Unary(special::log_gamma), 8.0, wide),
         Case::new("c10_metal_gamma", Unary(special::gamma), 16.0, (-10.0, 36.0)),
@@ -142,7 +165,8 @@ fn special_functions() -> Vec<Case> {
         Case::new("c10_metal_polygamma", Order(special::polygamma), 16.0, wide).second(0.0, 12.0),
         Case::new("c10_metal_zeta", Binary(special::zeta), 16.0, (1.0, 30.0)).second(-3.0, 50.0),
         Case::new("c10_metal_igamma", Binary(special::igamma), 64.0, (0.0, 60.0)).second(0.0, 80.0),
-        Case::new("c10_metal_igammac", Binary(special::igammac), 64.0, (0.0, 60.0)).second(0.0, 80.0),
+        Case::new("c10_metal_igammac", Binary(special::igammac), 64.0, (0.0, 60.0))
+            .second(0.0, 80.0),
         Case::new("c10_metal_i0", Unary(special::i0), 6.0, (-95.0, 95.0)),
         Case::new("c10_metal_i0e", Unary(special::i0e), 6.0, wide),
         Case::new("c10_metal_i1", Unary(special::i1), 6.0, (-95.0, 95.0)),
@@ -156,8 +180,18 @@ fn special_functions() -> Vec<Case> {
         Case::new("c10_metal_modified_bessel_i1_forward", Unary(special::i1), 6.0, wide),
         Case::new("c10_metal_modified_bessel_k0_forward", Unary(special::k0), 8.0, (0.0, 10.0)),
         Case::new("c10_metal_modified_bessel_k1_forward", Unary(special::k1), 8.0, (0.0, 10.0)),
-        Case::new("c10_metal_scaled_modified_bessel_k0_forward", Unary(special::k0e), 8.0, (0.0, 10.0)),
-        Case::new("c10_metal_scaled_modified_bessel_k1_forward", Unary(special::k1e), 8.0, (0.0, 10.0)),
+        Case::new(
+            "c10_metal_scaled_modified_bessel_k0_forward",
+            Unary(special::k0e),
+            8.0,
+            (0.0, 10.0),
+        ),
+        Case::new(
+            "c10_metal_scaled_modified_bessel_k1_forward",
+            Unary(special::k1e),
+            8.0,
+            (0.0, 10.0),
+        ),
     ]
 }
 
@@ -170,10 +204,26 @@ fn polynomials() -> Vec<Case> {
         case("c10_metal_chebyshev_polynomial_u_forward", special::chebyshev_u, 30.0),
         case("c10_metal_chebyshev_polynomial_v_forward", special::chebyshev_v, 30.0),
         case("c10_metal_chebyshev_polynomial_w_forward", special::chebyshev_w, 30.0),
-        case("c10_metal_shifted_chebyshev_polynomial_t_forward", |n, x| special::chebyshev_t(n, 2.0 * x - 1.0), 30.0),
-        case("c10_metal_shifted_chebyshev_polynomial_u_forward", |n, x| special::chebyshev_u(n, 2.0 * x - 1.0), 30.0),
-        case("c10_metal_shifted_chebyshev_polynomial_v_forward", |n, x| special::chebyshev_v(n, 2.0 * x - 1.0), 30.0),
-        case("c10_metal_shifted_chebyshev_polynomial_w_forward", |n, x| special::chebyshev_w(n, 2.0 * x - 1.0), 30.0),
+        case(
+            "c10_metal_shifted_chebyshev_polynomial_t_forward",
+            |n, x| special::chebyshev_t(n, 2.0 * x - 1.0),
+            30.0,
+        ),
+        case(
+            "c10_metal_shifted_chebyshev_polynomial_u_forward",
+            |n, x| special::chebyshev_u(n, 2.0 * x - 1.0),
+            30.0,
+        ),
+        case(
+            "c10_metal_shifted_chebyshev_polynomial_v_forward",
+            |n, x| special::chebyshev_v(n, 2.0 * x - 1.0),
+            30.0,
+        ),
+        case(
+            "c10_metal_shifted_chebyshev_polynomial_w_forward",
+            |n, x| special::chebyshev_w(n, 2.0 * x - 1.0),
+            30.0,
+        ),
         case("c10_metal_hermite_polynomial_h_forward", special::hermite_h, 20.0),
         case("c10_metal_hermite_polynomial_he_forward", special::hermite_he, 20.0),
     ]

@@ -42,7 +42,8 @@ fn entry_points(cases: &[Case]) -> String {
 impl Device {
     /// `None` where there is no adapter; a failure after that is a panic, which fails the run.
     pub fn open(cases: &[Case]) -> Option<Self> {
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle_from_env());
+        let instance =
+            wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle_from_env());
         let options = wgpu::RequestAdapterOptions::default();
         let adapter = pollster::block_on(instance.request_adapter(&options)).ok()?;
         let (device, queue) =
@@ -90,7 +91,8 @@ impl Device {
         let mut entries =
             vec![wgpu::BindGroupEntry { binding: 0, resource: a_buffer.as_entire_binding() }];
         if case.shape.uses_second() {
-            entries.push(wgpu::BindGroupEntry { binding: 1, resource: b_buffer.as_entire_binding() });
+            entries
+                .push(wgpu::BindGroupEntry { binding: 1, resource: b_buffer.as_entire_binding() });
         }
         entries.push(wgpu::BindGroupEntry { binding: 2, resource: out.as_entire_binding() });
         let group = self.device.create_bind_group(&wgpu::BindGroupDescriptor {

@@ -26,12 +26,17 @@ fn excess(case: &Case, got: f32, want: f64) -> (f64, f64) {
     }
     // Past the range either neighbour of the threshold will do.
     let limit = f64::from(f32::MAX);
-    let want = if want.is_infinite() && !got.is_infinite() && case.ulps == 0.0 { want } else { want.clamp(-limit * 1.0001, limit * 1.0001) };
+    let want = if want.is_infinite() && !got.is_infinite() && case.ulps == 0.0 {
+        want
+    } else {
+        want.clamp(-limit * 1.0001, limit * 1.0001)
+    };
     if got.is_infinite() && rounded.is_infinite() {
         let same = got.is_sign_negative() == rounded.is_sign_negative();
         return if same { (0.0, 0.0) } else { (f64::INFINITY, f64::INFINITY) };
     }
-    let got = if got.is_infinite() { limit.copysign(f64::from(got)) * 1.0000001 } else { f64::from(got) };
+    let got =
+        if got.is_infinite() { limit.copysign(f64::from(got)) * 1.0000001 } else { f64::from(got) };
     // A device may flush denormals.
     let floor = if want.abs() < f64::from(f32::MIN_POSITIVE) && got == 0.0 && case.ulps > 0.0 {
         f64::from(f32::MIN_POSITIVE)
@@ -72,9 +77,11 @@ fn inputs(case: &Case) -> (Vec<u32>, Vec<u32>) {
             for &n in &degrees {
                 pairs.extend(pair_edges().into_iter().map(|x| (x, n.cast_unsigned())));
             }
-            pairs.extend((0..RANDOM).map(|i| {
-                (random.between(low, high), degrees[i % degrees.len()].cast_unsigned())
-            }));
+            pairs.extend(
+                (0..RANDOM).map(|i| {
+                    (random.between(low, high), degrees[i % degrees.len()].cast_unsigned())
+                }),
+            );
         }
     }
     pairs.iter().map(|&(x, y)| (x.to_bits(), y)).unzip()
@@ -110,7 +117,9 @@ pub fn check(case: &Case, device: &Device) -> Result<(), String> {
                 Shape::Degree(_) | Shape::Order(_) => format!("{}", b.cast_signed()),
                 _ => format!("{:e}", f32::from_bits(b)),
             };
-            wrong.push(format!("  ({x:e} [{a:#010x}], {y}): {got:e}, want {want:e} ({ulps:.2} ulp)"));
+            wrong.push(format!(
+                "  ({x:e} [{a:#010x}], {y}): {got:e}, want {want:e} ({ulps:.2} ulp)"
+            ));
         }
     }
     println!("{}: {:.2} ulp, {:.2} of the bound, on {}", case.name, most, worst, device.name);
@@ -118,5 +127,11 @@ pub fn check(case: &Case, device: &Device) -> Result<(), String> {
         return Ok(());
     }
     let shown = wrong.iter().take(12).cloned().collect::<Vec<_>>().join("\n");
-    Err(format!("{} of {} values beyond {} ulp + {:e}\n{shown}", wrong.len(), results.len(), case.ulps, case.absolute))
+    Err(format!(
+        "{} of {} values beyond {} ulp + {:e}\n{shown}",
+        wrong.len(),
+        results.len(),
+        case.ulps,
+        case.absolute
+    ))
 }

@@ -41,7 +41,8 @@ pub fn digamma(x: f64) -> f64 {
         y += 1.0;
     }
     let z = 1.0 / (y * y);
-    let tail = z * (1.0 / 12.0 - z * (1.0 / 120.0 - z * (1.0 / 252.0 - z * (1.0 / 240.0 - z / 132.0))));
+    let tail =
+        z * (1.0 / 12.0 - z * (1.0 / 120.0 - z * (1.0 / 252.0 - z * (1.0 / 240.0 - z / 132.0))));
     sum + y.ln() - 0.5 / y - tail
 }
 
@@ -104,7 +105,13 @@ pub fn zeta(s: f64, q: f64) -> f64 {
     } else if q.is_infinite() {
         0.0
     } else if s.is_infinite() {
-        if q > 1.0 { 0.0 } else if q == 1.0 { 1.0 } else { INF }
+        if q > 1.0 {
+            0.0
+        } else if q == 1.0 {
+            1.0
+        } else {
+            INF
+        }
     } else {
         zeta_positive(s, q)
     }
@@ -195,7 +202,12 @@ fn lgamma_1p(a: f64) -> f64 {
     if a.abs() > 1e-3 {
         return libm::lgamma(1.0 + a);
     }
-    let (g, z2, z3, z4) = (0.577_215_664_901_532_9, 1.644_934_066_848_226_4, 1.202_056_903_159_594_3, 1.082_323_233_711_138_2);
+    let (g, z2, z3, z4) = (
+        0.577_215_664_901_532_9,
+        1.644_934_066_848_226_4,
+        1.202_056_903_159_594_3,
+        1.082_323_233_711_138_2,
+    );
     a * (-g + a * (z2 / 2.0 - a * (z3 / 3.0 - a * z4 / 4.0)))
 }
 
@@ -352,7 +364,13 @@ pub fn bessel_y1(x: f64) -> f64 {
 }
 
 pub fn spherical_bessel_j0(x: f64) -> f64 {
-    if x.is_infinite() { 0.0 } else if x == 0.0 { 1.0 } else { x.sin() / x }
+    if x.is_infinite() {
+        0.0
+    } else if x == 0.0 {
+        1.0
+    } else {
+        x.sin() / x
+    }
 }
 
 pub fn sinc(x: f64) -> f64 {
@@ -378,11 +396,23 @@ pub fn entr(x: f64) -> f64 {
 }
 
 pub fn xlogy(x: f64, y: f64) -> f64 {
-    if y.is_nan() { y } else if x == 0.0 { x } else { x * y.ln() }
+    if y.is_nan() {
+        y
+    } else if x == 0.0 {
+        x
+    } else {
+        x * y.ln()
+    }
 }
 
 pub fn xlog1py(x: f64, y: f64) -> f64 {
-    if y.is_nan() { y } else if x == 0.0 { x } else { x * y.ln_1p() }
+    if y.is_nan() {
+        y
+    } else if x == 0.0 {
+        x
+    } else {
+        x * y.ln_1p()
+    }
 }
 
 pub fn logaddexp(a: f64, b: f64) -> f64 {

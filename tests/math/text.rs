@@ -29,7 +29,8 @@ pub fn every_backend_takes_it() -> Result<(), String> {
 
     let options = naga::back::msl::Options::default();
     let pipeline = naga::back::msl::PipelineOptions::default();
-    naga::back::msl::write_string(&module, &info, &options, &pipeline).map_err(|e| format!("MSL: {e}"))?;
+    naga::back::msl::write_string(&module, &info, &options, &pipeline)
+        .map_err(|e| format!("MSL: {e}"))?;
 
     let mut hlsl = String::new();
     let options = naga::back::hlsl::Options::default();
@@ -39,7 +40,8 @@ pub fn every_backend_takes_it() -> Result<(), String> {
         .map_err(|e| format!("HLSL: {e}"))?;
 
     let options = naga::back::spv::Options::default();
-    naga::back::spv::write_vec(&module, &info, &options, None).map_err(|e| format!("SPIR-V: {e}"))?;
+    naga::back::spv::write_vec(&module, &info, &options, None)
+        .map_err(|e| format!("SPIR-V: {e}"))?;
     Ok(())
 }
 
@@ -48,10 +50,12 @@ pub fn names_are_unique() -> Result<(), String> {
     let mut seen = HashSet::new();
     for (file, text) in FILES {
         for line in text.lines() {
-            let Some(rest) = line.strip_prefix("fn ").or_else(|| line.strip_prefix("struct ")) else {
+            let Some(rest) = line.strip_prefix("fn ").or_else(|| line.strip_prefix("struct "))
+            else {
                 continue;
             };
-            let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let name: String =
+                rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             let prefixes = ["math_", "Math", "metal_", "c10_metal_"];
             if !prefixes.iter().any(|p| name.starts_with(p)) {
                 return Err(format!("{file}.wgsl: {name} has none of the prefixes {prefixes:?}"));

@@ -105,7 +105,10 @@ impl<'a> Lowering<'a> {
                 let lanes = swizzle(name, value.ty)
                     .ok_or_else(|| Fault::unsupported(at, format!("`.{name}` of {}", value.ty)))?;
                 let ty = Type { scalar: value.ty.scalar, lanes: lanes.len() as u8 };
-                Typed { ty, lanes: lanes.iter().map(|&lane| value.lanes[usize::from(lane)]).collect() }
+                Typed {
+                    ty,
+                    lanes: lanes.iter().map(|&lane| value.lanes[usize::from(lane)]).collect(),
+                }
             }
             ExprKind::Cast { ty, arguments } => {
                 if ty.pointer {
@@ -218,7 +221,13 @@ impl<'a> Lowering<'a> {
         Ok(Operand::Value(value))
     }
 
-    fn binary_expr(&mut self, at: u32, op: BinaryOp, left: &'a Expr, right: &'a Expr) -> Result<Operand> {
+    fn binary_expr(
+        &mut self,
+        at: u32,
+        op: BinaryOp,
+        left: &'a Expr,
+        right: &'a Expr,
+    ) -> Result<Operand> {
         if matches!(op, BinaryOp::LogicalAnd | BinaryOp::LogicalOr) {
             return Ok(Operand::Value(self.short_circuit(at, op, left, right)?));
         }
@@ -248,7 +257,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// `&&` and `||`: the right side is evaluated only where it counts.
-    fn short_circuit(&mut self, at: u32, op: BinaryOp, left: &'a Expr, right: &'a Expr) -> Result<Typed> {
+    fn short_circuit(
+        &mut self,
+        at: u32,
+        op: BinaryOp,
+        left: &'a Expr,
+        right: &'a Expr,
+    ) -> Result<Typed> {
         let and = op == BinaryOp::LogicalAnd;
         let left_value = self.value(left)?;
         let left = self.truth(&left_value, at)?;
@@ -498,13 +513,22 @@ impl<'a> Lowering<'a> {
     }
 
     /// An operator other than `&&` and `||` on two values.
-    pub(super) fn binary(&mut self, op: BinaryOp, left: &Typed, right: &Typed, at: u32) -> Result<Typed> {
+    pub(super) fn binary(
+        &mut self,
+        op: BinaryOp,
+        left: &Typed,
+        right: &Typed,
+        at: u32,
+    ) -> Result<Typed> {
         use BinaryOp::*;
         let lanes = match (left.ty.lanes, right.ty.lanes) {
             (a, b) if a == b => a,
             (1, lanes) | (lanes, 1) => lanes,
             _ => {
-                return Err(Fault::parse(at, format!("an operator on {} and {}", left.ty, right.ty)));
+                return Err(Fault::parse(
+                    at,
+                    format!("an operator on {} and {}", left.ty, right.ty),
+                ));
             }
         };
         let shift = matches!(op, ShiftLeft | ShiftRight);
@@ -628,7 +652,9 @@ fn swizzle(name: &str, ty: Type) -> Option<SmallVec<[u8; 4]>> {
 /// Whether an expression may be evaluated where its value is not needed: no effect, no load.
 fn is_simple(expr: &Expr) -> bool {
     match &expr.kind {
-        ExprKind::Int { .. } | ExprKind::Float { .. } | ExprKind::Bool(_) | ExprKind::Path(_) => true,
+        ExprKind::Int { .. } | ExprKind::Float { .. } | ExprKind::Bool(_) | ExprKind::Path(_) => {
+            true
+        }
         ExprKind::Unary { op, operand } => {
             !matches!(op, UnaryOp::Dereference | UnaryOp::AddressOf) && is_simple(operand)
         }

@@ -312,7 +312,14 @@ impl Lowering<'_> {
         })
     }
 
-    fn combine(&mut self, combine: Combine, scalar: Scalar, a: Value, b: Value, at: u32) -> Result<Value> {
+    fn combine(
+        &mut self,
+        combine: Combine,
+        scalar: Scalar,
+        a: Value,
+        b: Value,
+        at: u32,
+    ) -> Result<Value> {
         let ty = Type::scalar(scalar);
         let (a, b) = (Typed::scalar(scalar, a), Typed::scalar(scalar, b));
         let result = match combine {
