@@ -12,6 +12,8 @@ mod device;
 mod inputs;
 #[path = "math/measure.rs"]
 mod measure;
+#[path = "math/random.rs"]
+mod random;
 #[path = "math/special.rs"]
 mod special;
 #[path = "math/text.rs"]
@@ -23,10 +25,18 @@ use std::sync::Arc;
 fn main() {
     let arguments = Arguments::from_args();
     let mut trials = vec![
-        Trial::test("text::every_backend_takes_it", || text::every_backend_takes_it().map_err(Failed::from)),
-        Trial::test("text::names_are_unique", || text::names_are_unique().map_err(Failed::from)),
+        Trial::test("text::every_backend_takes_it", || {
+            text::every_backend_takes_it().map_err(Failed::from)
+        }),
+        Trial::test("text::names_are_unique", || {
+            text::names_are_unique().map_err(Failed::from)
+        }),
     ];
     let cases = cases::all();
+    let tried = text::every_function_is_tried(&cases);
+    trials.push(Trial::test("text::every_function_is_tried", || {
+        tried.map_err(Failed::from)
+    }));
     let device = device::Device::open(&cases).map(Arc::new);
     for case in cases {
         let held = device.clone();
