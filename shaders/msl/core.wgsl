@@ -397,6 +397,13 @@ fn metal_rsqrt(x: f32) -> f32 {
     return metal_precise_rsqrt(x);
 }
 
+// Of two numbers, by their bits: a comparison may take denormals for zero.
+fn math_less(x: f32, y: f32) -> bool {
+    let a = bitcast<i32>(math_magnitude(x));
+    let b = bitcast<i32>(math_magnitude(y));
+    return select(a, -a, math_is_negative(x)) < select(b, -b, math_is_negative(y));
+}
+
 // Metal's max and min prefer a number to a NaN; PyTorch's give the NaN.
 fn metal_max(x: f32, y: f32) -> f32 {
     if (math_is_nan(x)) {
@@ -405,7 +412,7 @@ fn metal_max(x: f32, y: f32) -> f32 {
     if (math_is_nan(y)) {
         return x;
     }
-    return select(x, y, x < y);
+    return select(x, y, math_less(x, y));
 }
 
 fn metal_min(x: f32, y: f32) -> f32 {
@@ -415,7 +422,7 @@ fn metal_min(x: f32, y: f32) -> f32 {
     if (math_is_nan(y)) {
         return x;
     }
-    return select(x, y, y < x);
+    return select(x, y, math_less(y, x));
 }
 
 fn c10_metal_max(x: f32, y: f32) -> f32 {
@@ -425,7 +432,7 @@ fn c10_metal_max(x: f32, y: f32) -> f32 {
     if (math_is_nan(y)) {
         return y;
     }
-    return select(x, y, x < y);
+    return select(x, y, math_less(x, y));
 }
 
 fn c10_metal_min(x: f32, y: f32) -> f32 {
@@ -435,5 +442,5 @@ fn c10_metal_min(x: f32, y: f32) -> f32 {
     if (math_is_nan(y)) {
         return y;
     }
-    return select(x, y, y < x);
+    return select(x, y, math_less(y, x));
 }

@@ -191,18 +191,18 @@ fn c10_metal_digamma(x: f32) -> f32 {
     return math_digamma_positive(1.0 - x) - cotangent;
 }
 
-// The sum over k >= 0 of (q + k)^(-s) for s > 1, q > 0.
-fn math_zeta_positive(s: f32, q: f32) -> f32 {
+// 2^scale times the sum over k >= 0 of (q + k)^(-s) for s > 1, q > 0.
+fn math_zeta_scaled(s: f32, q: f32, scale: i32) -> f32 {
     if (q > 1e4) {
         // The integral apart from the first term, which leaves the range before it.
-        return metal_precise_pow(q, 1.0 - s) / (s - 1.0) + metal_precise_pow(q, -s) * (0.5 + s / (12.0 * q));
+        return math_pow_scaled(q, 1.0 - s, scale) / (s - 1.0) + math_pow_scaled(q, -s, scale) * (0.5 + s / (12.0 * q));
     }
     var a = q;
-    var term = metal_precise_pow(q, -s);
+    var term = math_pow_scaled(q, -s, scale);
     var sum = term;
     for (var i = 0; i < 9; i++) {
         a += 1.0;
-        term = metal_precise_pow(a, -s);
+        term = math_pow_scaled(a, -s, scale);
         sum += term;
         if (term <= sum * 1e-9 || math_is_inf(sum)) {
             return sum;
@@ -216,6 +216,14 @@ fn math_zeta_positive(s: f32, q: f32) -> f32 {
     let c4 = c3 * ((s + 5.0) * r) * ((s + 6.0) * r);
     let tail = 0.083333336 * c1 - 1.3888889e-3 * c2 + 3.3068784e-5 * c3 - 8.2671957e-7 * c4;
     return sum + term * (a / (s - 1.0) - 0.5 + tail);
+}
+
+// The terms of a sum of small ones are kept from the denormals, which a device may take for zero.
+fn math_zeta_positive(s: f32, q: f32) -> f32 {
+    if (q > 1.0) {
+        return math_scale(math_zeta_scaled(s, q, 64), -64);
+    }
+    return math_zeta_scaled(s, q, 0);
 }
 
 // Hurwitz's zeta; its poles and the arguments without a value are PyTorch's.
@@ -252,7 +260,10 @@ fn c10_metal_zeta(x: f32, q: f32) -> f32 {
     }
     // The sum over all integers less that over those below q: no loop as long as -q.
     // The distance to the nearest integer is exact, and it is what decides.
-    let d = q - metal_rint(q);
+    var d = q;
+    if (q < -0.5) {
+        d = q - metal_rint(q);
+    }
     let near = math_abs(d);
     let odd = math_parity(x) == 1u;
     let rest = math_zeta_positive(x, 1.0 - q);
@@ -262,12 +273,12 @@ fn c10_metal_zeta(x: f32, q: f32) -> f32 {
     let close = math_zeta_positive(x, near);
     let far = math_zeta_positive(x, 1.0 - near);
     if (math_is_inf(close)) {
-        return select(close, math_negate(close), odd && d < 0.0);
+        return select(close, math_negate(close), odd && math_is_negative(d));
     }
     if (!odd) {
         return close + (far - rest);
     }
-    return select(far - close, close - far, d > 0.0) + rest;
+    return select(far - close, close - far, !math_is_negative(d)) + rest;
 }
 
 // n! q^(-n - 1) q^(n + 1) zeta(n + 1, q) where n! or the power leaves the range.

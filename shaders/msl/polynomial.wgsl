@@ -137,8 +137,10 @@ fn math_chebyshev_shifted(kind: u32, x: f32, n: i32) -> f32 {
     if (math_is_nan(x)) {
         return select(x, 1.0, n == 0);
     }
-    if (x == 1.0 || math_is_zero(x)) {
-        return math_chebyshev_end(kind, n, math_is_zero(x));
+    // A denormal, which a root may take for zero, is as good as the end.
+    let at_zero = math_magnitude(x) < 0x00800000u;
+    if (x == 1.0 || at_zero) {
+        return math_chebyshev_end(kind, n, at_zero);
     }
     if (math_is_negative(x)) {
         return math_chebyshev_outside(kind, n, true, -4.0 * x);

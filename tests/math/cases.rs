@@ -51,6 +51,11 @@ impl Case {
         }
     }
 
+    /// An expression of words, to be run for its own sake.
+    pub fn words(name: &'static str, call: &'static str) -> Self {
+        Case::new(name, Shape::Words(call, |_, _| 0), 0.0, (0.0, 1.0))
+    }
+
     fn size(mut self, size: fn(f64, f64) -> f64) -> Self {
         self.size = Some(size);
         self

@@ -10,6 +10,8 @@ pub struct Device {
     queue: wgpu::Queue,
     module: wgpu::ShaderModule,
     pub name: String,
+    /// Whether arithmetic takes or gives zero for a denormal.
+    pub flushes: bool,
     one_at_a_time: Mutex<()>,
 }
 
@@ -18,35 +20,37 @@ fn seeded(call: &str) -> String {
         .replace("INDEX", random::INDEX)
 }
 
+fn entry_point(case: &Case) -> String {
+    let name = case.name;
+    let a = "bitcast<f32>(test_a[i])";
+    let b = "bitcast<f32>(test_b[i])";
+    let n = "bitcast<i32>(test_b[i])";
+    let call = match case.shape {
+        Shape::Unary(_) => format!("bitcast<u32>({name}({a}))"),
+        Shape::Predicate(_) => format!("select(0u, 1u, {name}({a}))"),
+        Shape::Binary(_) => format!("bitcast<u32>({name}({a}, {b}))"),
+        Shape::Degree(_) => format!("bitcast<u32>({name}({a}, {n}))"),
+        Shape::Order(_) => format!("bitcast<u32>({name}({n}, {a}))"),
+        Shape::Seeded(call, _) => format!("bitcast<u32>({})", seeded(call)),
+        Shape::Words(call, _) => seeded(call),
+    };
+    let words = match case.shape {
+        Shape::Seeded(..) | Shape::Words(..) => "let a = test_a[i];\nlet b = test_b[i];\n",
+        _ => "",
+    };
+    format!(
+        "@compute @workgroup_size(64) fn test_{name}(@builtin(global_invocation_id) id: vec3<u32>) {{\n\
+         let i = id.x;\n if (i >= arrayLength(&test_out)) {{ return; }}\n{words}test_out[i] = {call};\n}}\n"
+    )
+}
+
 fn entry_points(cases: &[Case]) -> String {
     let mut text = String::from(
         "@group(0) @binding(0) var<storage, read> test_a: array<u32>;\n\
          @group(0) @binding(1) var<storage, read> test_b: array<u32>;\n\
          @group(0) @binding(2) var<storage, read_write> test_out: array<u32>;\n",
     );
-    for case in cases {
-        let name = case.name;
-        let a = "bitcast<f32>(test_a[i])";
-        let b = "bitcast<f32>(test_b[i])";
-        let n = "bitcast<i32>(test_b[i])";
-        let call = match case.shape {
-            Shape::Unary(_) => format!("bitcast<u32>({name}({a}))"),
-            Shape::Predicate(_) => format!("select(0u, 1u, {name}({a}))"),
-            Shape::Binary(_) => format!("bitcast<u32>({name}({a}, {b}))"),
-            Shape::Degree(_) => format!("bitcast<u32>({name}({a}, {n}))"),
-            Shape::Order(_) => format!("bitcast<u32>({name}({n}, {a}))"),
-            Shape::Seeded(call, _) => format!("bitcast<u32>({})", seeded(call)),
-            Shape::Words(call, _) => seeded(call),
-        };
-        let words = match case.shape {
-            Shape::Seeded(..) | Shape::Words(..) => "let a = test_a[i];\nlet b = test_b[i];\n",
-            _ => "",
-        };
-        text.push_str(&format!(
-            "@compute @workgroup_size(64) fn test_{name}(@builtin(global_invocation_id) id: vec3<u32>) {{\n\
-             let i = id.x;\n if (i >= arrayLength(&test_out)) {{ return; }}\n{words}test_out[i] = {call};\n}}\n"
-        ));
-    }
+    text.extend(cases.iter().map(entry_point));
     text
 }
 
@@ -59,19 +63,27 @@ impl Device {
         let adapter = pollster::block_on(instance.request_adapter(&options)).ok()?;
         let (device, queue) =
             pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor::default())).unwrap();
-        let source = text::whole() + &entry_points(cases);
+        // Half the smallest normal number, times 1.5 in arithmetic.
+        let probe = Case::words(
+            "flush_probe",
+            "bitcast<u32>(bitcast<f32>(a) * bitcast<f32>(b))",
+        );
+        let source = text::whole() + &entry_points(cases) + &entry_point(&probe);
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: None,
             source: wgpu::ShaderSource::Wgsl(source.into()),
         });
         let name = adapter.get_info().name;
-        Some(Self {
+        let mut opened = Self {
             device,
             queue,
             module,
             name,
+            flushes: false,
             one_at_a_time: Mutex::new(()),
-        })
+        };
+        opened.flushes = opened.run(&probe, &[0x0040_0000], &[1.5f32.to_bits()]) != [0x0060_0000];
+        Some(opened)
     }
 
     /// The results of `case` at `a[i], b[i]`, as bits.
