@@ -4,6 +4,8 @@
 //! values and random values of the whole exponent range, and its largest error is held to a stated bound.
 //! Without an adapter the device tests are ignored.
 
+#[path = "math/agreement.rs"]
+mod agreement;
 #[path = "math/cases.rs"]
 mod cases;
 #[path = "math/device.rs"]
@@ -16,6 +18,8 @@ mod measure;
 mod random;
 #[path = "math/special.rs"]
 mod special;
+#[path = "math/tables.rs"]
+mod tables;
 #[path = "math/text.rs"]
 mod text;
 
@@ -32,6 +36,9 @@ fn main() {
             text::names_are_unique().map_err(Failed::from)
         }),
     ];
+    trials.push(Trial::test("reference::agrees_with_tables", || {
+        agreement::references_agree_with_tables().map_err(Failed::from)
+    }));
     let cases = cases::all();
     let tried = text::every_function_is_tried(&cases);
     trials.push(Trial::test("text::every_function_is_tried", || {

@@ -139,11 +139,8 @@ fn c10_metal_bessel_y1_forward(x: f32) -> f32 {
     if (x > 5.0) {
         return math_bessel_1_large(x, true);
     }
-    if (math_magnitude(x) < 0x00200000u) {
-        return math_from_bits(0xff800000u);
-    }
     if (x < 1e-4) {
-        return -0.63661975 / x;
+        return metal_precise_divide(-0.63661975, x);
     }
     let u = x * x - 12.5;
     let p = x * (0.1397494 + u * (7.2869207e-3 + u * (-1.0439699e-3 + u * (3.3969656e-5 + u * (-5.502128e-7
@@ -255,8 +252,8 @@ fn math_k0_small(x: f32) -> f32 {
 
 // K1 for 0 < x <= 2.
 fn math_k1_small(x: f32) -> f32 {
-    if (math_magnitude(x) < 0x00200000u) {
-        return math_inf();
+    if (x < 1e-4) {
+        return metal_precise_divide(1.0, x);
     }
     let z = 0.25 * x * x;
     let p = z * (0.15443133 + z * (-0.67278427 + z * (-0.1815755 + z * (-0.019182004 + z * (-1.1139635e-3

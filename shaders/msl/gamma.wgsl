@@ -105,17 +105,14 @@ fn c10_metal_gamma(x: f32) -> f32 {
     if (math_is_zero(x)) {
         return math_with_sign(math_inf(), x);
     }
+    if (math_magnitude(x) < 0x32000000u) {
+        return metal_precise_divide(1.0, x);
+    }
     if (!math_is_negative(x)) {
-        if (math_magnitude(x) < 0x00200000u) {
-            return math_inf();
-        }
         return math_gamma_positive(x);
     }
     if (math_is_zero(metal_fmod(x, 1.0)) || math_is_inf(x)) {
         return math_nan();
-    }
-    if (math_magnitude(x) < 0x00200000u) {
-        return math_from_bits(0xff800000u);
     }
     if (x > -0.5) {
         return math_gamma_kernel(x + 0.5) / (1.0 + x) / x;
@@ -124,13 +121,16 @@ fn c10_metal_gamma(x: f32) -> f32 {
     if (a > 42.5) {
         return math_with_sign(0.0, metal_precise_sinpi(x));
     }
-    // Halves of the product keep gamma(a) within the range.
-    let s = 3.1415927 / (a * metal_precise_sinpi(x));
+    var result = 3.1415927 / (a * metal_precise_sinpi(x));
     if (a < 34.0) {
-        return s / math_gamma_positive(a);
+        return result / math_gamma_positive(a);
     }
-    let l = math_log_gamma_positive(a);
-    return s * math_exp_scaled(-0.5 * l, 0) * math_exp_scaled(-0.5 * l, 0);
+    // By ten factors of gamma(a), which is out of range itself.
+    result /= math_gamma_positive(a - 10.0);
+    for (var i = 10; i > 0; i--) {
+        result /= a - f32(i);
+    }
+    return result;
 }
 
 // The argument is a finite x > 0.
@@ -171,8 +171,8 @@ fn c10_metal_digamma(x: f32) -> f32 {
         if (math_is_inf(x)) {
             return x;
         }
-        if (math_magnitude(x) <= 0x00200000u) {
-            return math_from_bits(0xff800000u);
+        if (math_magnitude(x) < 0x32000000u) {
+            return metal_precise_divide(-1.0, x);
         }
         return math_digamma_positive(x);
     }
@@ -180,10 +180,7 @@ fn c10_metal_digamma(x: f32) -> f32 {
         return math_nan();
     }
     if (math_magnitude(x) < 0x38800000u) {
-        if (math_magnitude(x) <= 0x00200000u) {
-            return math_inf();
-        }
-        return -1.0 / x - 0.5772157;
+        return metal_precise_divide(-1.0, x) - 0.5772157;
     }
     // pi / tan(pi x) by the distance to the nearest integer.
     let d = x - metal_rint(x);
