@@ -46,6 +46,7 @@ fn errors_name_construct_line_kernel_and_quote() {
         ("int a[3][3];", "an array of arrays"),
         ("out[i] = unknown;", "the name `unknown`"),
         ("if (i < 3) { threadgroup_barrier(metal::mem_flags::mem_threadgroup); }", "a barrier below a condition"),
+        ("in[i] = 1;", "a write to constant memory"),
         ("out[0.5] = 1;", "an index of type float"),
         ("out = 3;", "an assignment to `out`"),
         ("in[i] = ;", "expected an expression, found `;`"),
@@ -143,6 +144,20 @@ fn depth_is_bounded() {
         let error = Library::parse(&kernel(&body)).map(|_| ()).unwrap_err();
         assert!(error.to_string().len() < 1000, "{error}");
     }
+    // What is accepted can be lowered on the stack of a thread.
+    let shapes: [fn(usize) -> String; 5] = [
+        |n| format!("out[i] = {}1{};", "(1 + ".repeat(n), ")".repeat(n)),
+        |n| format!("out[i] = {}1;", "- ".repeat(n)),
+        |n| format!("out[i] = {}1;", "i ? in[i] : ".repeat(n)),
+        |n| format!("out[i] = {}1{};", "metal::abs(out[i] && ".repeat(n), ")".repeat(n)),
+        |n| format!("{}out[i] = 1;{}", "if (out[i] < 1) {".repeat(n), "}".repeat(n)),
+    ];
+    for shape in shapes {
+        let parse = |n| Library::parse(&kernel(&shape(n))).ok();
+        let (n, deepest) = (0..200).rev().find_map(|n| Some((n, parse(n)?))).unwrap();
+        assert!(n > 20, "{n}");
+        msl_common::lower(deepest.kernel("k").unwrap()).unwrap();
+    }
     // The depth that generated kernels reach is far below the bound.
     let sum = vec!["out[i]"; 60].join(" + ");
     let library = Library::parse(&kernel(&format!("out[i] = {sum};"))).unwrap();
@@ -179,8 +194,13 @@ fn pieces(text: &str) -> Vec<&str> {
     pieces
 }
 
+/// How often each property is tried: `PROPTEST_CASES`, or a number that takes a second.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(400)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn pieces_moved_about(
