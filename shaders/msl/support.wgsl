@@ -226,7 +226,7 @@ fn msl_rem_u64(a: u64, b: u64) -> u64 {
 
 fn msl_floor_div_i32(a: i32, b: i32) -> i32 {
     let quotient = msl_div_i32(a, b);
-    return select(quotient, quotient - 1i, (a < 0i) != (b < 0i) && msl_rem_i32(a, b) != 0i);
+    return select(quotient, quotient - 1i, (a ^ b) < 0i && msl_rem_i32(a, b) != 0i);
 }
 
 fn msl_floor_rem_i32(a: i32, b: i32) -> i32 {
@@ -236,7 +236,7 @@ fn msl_floor_rem_i32(a: i32, b: i32) -> i32 {
 
 fn msl_floor_div_i64(a: i64, b: i64) -> i64 {
     let quotient = msl_div_i64(a, b);
-    return select(quotient, quotient - 1li, (a < 0li) != (b < 0li) && msl_rem_i64(a, b) != 0li);
+    return select(quotient, quotient - 1li, (a ^ b) < 0li && msl_rem_i64(a, b) != 0li);
 }
 
 fn msl_floor_rem_i64(a: i64, b: i64) -> i64 {

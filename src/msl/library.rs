@@ -39,3 +39,48 @@ static FUNCTIONS: LazyLock<Result<Functions, String>> = LazyLock::new(|| {
 pub(super) fn functions() -> Result<&'static Functions, Fault> {
     FUNCTIONS.as_ref().map_err(|error| Fault { at: 0, kind: FaultKind::Library(error.clone()) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names that the lowering writes out are functions of the library.
+    #[test]
+    fn names_called_exist() {
+        let functions = functions().unwrap();
+        let sources = [
+            include_str!("lower/build.rs"),
+            include_str!("lower/call.rs"),
+            include_str!("lower/convert.rs"),
+            include_str!("lower/entry.rs"),
+            include_str!("lower/expr.rs"),
+            include_str!("lower/reduce.rs"),
+        ];
+        let mut called: Vec<String> = Vec::new();
+        for source in sources {
+            let literals = source.split('"').skip(1).step_by(2);
+            let names = literals.filter(|text| {
+                ["msl_", "metal_", "c10_metal_", "math_"].iter().any(|prefix| text.starts_with(prefix))
+                    && !text.ends_with('_')
+                    && !text.contains('{')
+            });
+            called.extend(names.map(str::to_owned));
+        }
+        for suffix in ["i32", "u32", "i64", "u64"] {
+            called.extend(["div", "rem", "pow"].map(|name| format!("msl_{name}_{suffix}")));
+        }
+        for suffix in ["i32", "i64"] {
+            called.extend(["div", "rem"].map(|name| format!("msl_floor_{name}_{suffix}")));
+        }
+        for suffix in ["f32", "i32", "u32", "i64"] {
+            let kinds = ["sum", "prod", "max", "min", "argmax", "argmin"];
+            called.extend(kinds.map(|kind| format!("msl_{kind}_{suffix}")));
+        }
+        assert!(called.len() > 60);
+        let bases = ["msl_floor_div", "msl_floor_rem", "msl_div", "msl_rem", "msl_scratch_pair"];
+        for name in called {
+            let known = functions.by_name.contains_key(&name) || bases.contains(&name.as_str());
+            assert!(known, "no function {name}");
+        }
+    }
+}

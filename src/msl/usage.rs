@@ -9,8 +9,10 @@ use super::ast::*;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Usage {
-    /// Names that something is assigned to, through an index or not.
+    /// Names that something is assigned to.
     pub assigned: HashSet<String>,
+    /// Names that something is assigned to through an index.
+    pub indexed: HashSet<String>,
     /// Names whose memory may be written: indexed assignments, pointers handed on.
     pub written: HashSet<String>,
     /// Names whose memory atomic functions work on.
@@ -81,11 +83,11 @@ impl Usage {
             ExprKind::Assign { target, value, .. } => {
                 self.expr(target);
                 self.expr(value);
-                self.target(target);
+                self.target(target, false);
             }
             ExprKind::Step { target, .. } => {
                 self.expr(target);
-                self.target(target);
+                self.target(target, false);
             }
             ExprKind::Conditional { condition, accept, reject } => {
                 self.expr(condition);
@@ -112,21 +114,24 @@ impl Usage {
     }
 
     /// The name at the root of an assignment's target.
-    fn target(&mut self, target: &Expr) {
+    fn target(&mut self, target: &Expr, indexed: bool) {
         match &target.kind {
             ExprKind::Path(path) => {
                 if let Some(name) = path.local() {
-                    self.assigned.insert(name.to_owned());
+                    let names = if indexed { &mut self.indexed } else { &mut self.assigned };
+                    names.insert(name.to_owned());
                     self.written.insert(name.to_owned());
                 }
             }
-            ExprKind::Index { base, .. }
-            | ExprKind::Member { base, .. }
-            | ExprKind::Unary { operand: base, .. }
-            | ExprKind::PointerCast { operand: base, .. } => self.target(base),
+            ExprKind::Index { base, .. } | ExprKind::Unary { operand: base, .. } => {
+                self.target(base, true);
+            }
+            ExprKind::Member { base, .. } | ExprKind::PointerCast { operand: base, .. } => {
+                self.target(base, indexed);
+            }
             ExprKind::Binary { left, right, .. } => {
-                self.target(left);
-                self.target(right);
+                self.target(left, indexed);
+                self.target(right, indexed);
             }
             _ => {}
         }
@@ -144,7 +149,7 @@ impl Usage {
                 }
             }
             ExprKind::Unary { op: UnaryOp::AddressOf, operand } => {
-                self.target(operand);
+                self.target(operand, true);
                 if let ExprKind::Index { base, .. } = &operand.kind {
                     self.pointers(base, atomic);
                 }

@@ -84,11 +84,12 @@ impl Lowering<'_> {
     fn resize(&mut self, value: Value, from: Register, to: Register) -> Value {
         use Register::*;
         match (from, to) {
-            (I32, I64) | (I64, I32) | (U32, U64) | (U64, U32) => self.b.convert(value, to),
+            (I32, I64) => self.sign_extended(value),
+            (I64, I32) | (U32, U64) | (U64, U32) => self.b.convert(value, to),
             (I32, U32) | (I64, U64) => self.b.bitcast(value, ScalarKind::Uint),
             (U32, I32) | (U64, I64) => self.b.bitcast(value, ScalarKind::Sint),
             (I32, U64) => {
-                let wide = self.b.convert(value, I64);
+                let wide = self.sign_extended(value);
                 self.b.bitcast(wide, ScalarKind::Uint)
             }
             (I64, U32) => {
@@ -105,6 +106,16 @@ impl Lowering<'_> {
             }
             _ => value,
         }
+    }
+
+    /// An i32 as an i64, put together from its words: where one is converted, lavapipe of Mesa 22.3
+    /// finds it not below 0 in a later comparison, though it is.
+    fn sign_extended(&mut self, value: Value) -> Value {
+        let low = self.b.bitcast(value, ScalarKind::Uint);
+        let by = self.b.u32(31);
+        let high = self.b.binary(BinaryOperator::ShiftRight, value, by);
+        let high = self.b.bitcast(high, ScalarKind::Uint);
+        self.join_words(low, high, Scalar::Long)
     }
 
     /// Keeps the bits of a type narrower than its register, and extends them again.

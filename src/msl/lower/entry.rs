@@ -144,15 +144,15 @@ impl<'a> Lowering<'a> {
     fn bind_buffers(&mut self, words: Words, layout: &Layout<'_>) -> Result<()> {
         let mut variables = HashMap::new();
         let buffers = self.kernel.params.iter().filter_map(|param| match param.kind {
-            ParamKind::Buffer { element, .. } => Some((param, element)),
+            ParamKind::Buffer { element, access } => Some((param, element, access)),
             ParamKind::Int => None,
         });
         let writable = writable(self.kernel, layout);
         let atomic = atomic(self.kernel, layout);
-        for (position, ((param, element), &slot)) in buffers.zip(layout.slots).enumerate() {
+        for (position, ((param, element, access), &slot)) in buffers.zip(layout.slots).enumerate() {
             let key = slot as usize;
             let atomic = atomic.get(key).copied().unwrap_or(false);
-            let writable = writable.get(key).copied().unwrap_or(false);
+            let slot_writable = writable.get(key).copied().unwrap_or(false);
             let b = &mut self.b;
             let variable = *variables.entry(slot).or_insert_with(|| {
                 let base = match atomic {
@@ -160,7 +160,7 @@ impl<'a> Lowering<'a> {
                     false => TypeInner::Scalar(naga::Scalar::U32),
                 };
                 let ty = b.array_ty(base, None, 4);
-                storage(b, format!("slot{slot}"), slot, ty, writable)
+                storage(b, format!("slot{slot}"), slot, ty, slot_writable)
             });
             let base = b.global(variable);
             let position = u32::try_from(position).unwrap_or(u32::MAX);
@@ -172,7 +172,8 @@ impl<'a> Lowering<'a> {
                 _ => shifted(b, offset, 2),
             };
             b.name(start, &format!("{}_start", param.name));
-            self.buffers.push(Buffer { base, start, atomic });
+            let writable = access == Access::ReadWrite;
+            self.buffers.push(Buffer { base, start, atomic, writable });
         }
         Ok(())
     }

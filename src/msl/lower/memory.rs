@@ -14,6 +14,8 @@ pub(super) struct Buffer {
     /// Where the argument starts, in words, or in elements of a type that is narrower.
     pub start: Value,
     pub atomic: bool,
+    /// Whether the kernel may write through the argument.
+    pub writable: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -118,6 +120,14 @@ impl Lowering<'_> {
         (word, Some(self.b.binary(Op::Multiply, rest, bits)))
     }
 
+    fn written_buffer(&self, position: usize, at: u32) -> Result<Buffer> {
+        let buffer = self.buffer(position, at)?;
+        match buffer.writable {
+            true => Ok(buffer),
+            false => Err(Fault::unsupported(at, "a write to constant memory")),
+        }
+    }
+
     fn buffer(&self, position: usize, at: u32) -> Result<Buffer> {
         let buffer = self.buffers.get(position).copied();
         buffer.ok_or_else(|| Fault::unsupported(at, "an argument that is not bound"))
@@ -191,7 +201,7 @@ impl Lowering<'_> {
             }
             Place::Buffer(position) => position,
         };
-        let buffer = self.buffer(position, at)?;
+        let buffer = self.written_buffer(position, at)?;
         self.guarded(|this| {
             let (index, below) = this.word(buffer, pointer, lane);
             let word = this.b.access(buffer.base, index);
@@ -257,7 +267,7 @@ impl Lowering<'_> {
         let Place::Buffer(position) = pointer.place else {
             return Err(Fault::unsupported(at, "an atomic function on threadgroup memory"));
         };
-        let buffer = self.buffer(position, at)?;
+        let buffer = self.written_buffer(position, at)?;
         if !buffer.atomic || pointer.ty.lanes != 1 {
             return Err(Fault::unsupported(at, format!("an atomic function on {}", pointer.ty)));
         }

@@ -168,7 +168,8 @@ impl<'a> Lowering<'a> {
                 self.convert(&value, ty, at)?
             }
         };
-        if !self.kernel.usage.assigned.contains(name) {
+        let usage = &self.kernel.usage;
+        if !(usage.assigned.contains(name) || usage.indexed.contains(name)) {
             if let [lane] = value.lanes.as_slice() {
                 self.b.name(*lane, name);
             }
