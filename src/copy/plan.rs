@@ -53,7 +53,7 @@ pub enum Form {
 }
 
 /// A pair of layouts, ready to be copied. Plain data, no allocation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CopyPlan {
     form: Form,
     unit: u64,
@@ -207,9 +207,7 @@ impl CopyPlan {
             self.run *= inner.size;
             self.rank -= 1;
         }
-        let misaligned =
-            self.dims().iter().fold(self.dst | self.src | self.run, |bits, d| bits | d.dst | d.src);
-        self.unit = 1 << misaligned.trailing_zeros().min(MAX_UNIT.trailing_zeros());
+        self.set_unit();
         // A filled run is so many steps from one place. A step is no less than an element,
         // which a base off the element's alignment makes more than a unit.
         let step = self.unit.max(element);
@@ -328,27 +326,63 @@ impl CopyPlan {
         true
     }
 
-    /// The same plan for `count` indices of dimension `axis` from `first`; a plan of
-    /// its own only in its extent, its unit and dimensions stay.
-    pub(crate) fn part(&self, axis: usize, first: u64, count: u64) -> CopyPlan {
+    /// Two plans that together are this one, cut in the middle of dimension `axis`.
+    pub(super) fn halves(&self, axis: usize) -> (CopyPlan, CopyPlan) {
+        let size = self.dims().get(axis).map_or(0, |d| d.size);
+        (self.part(axis, 0, size / 2), self.part(axis, size / 2, size - size / 2))
+    }
+
+    /// Indices `first` to `first + count` of dimension `axis`.
+    fn part(&self, axis: usize, first: u64, count: u64) -> CopyPlan {
         let mut part = *self;
         if let Some(dim) = part.dims.get_mut(axis) {
             part.dst += first * dim.dst;
             part.src += first * dim.src;
             dim.size = count;
         }
+        if count == 1 {
+            if let Some(tail) = part.dims.get_mut(axis..self.rank) {
+                tail.rotate_left(1);
+            }
+            part.rank -= 1;
+            part.classify();
+        }
         part.set_ends();
         part
     }
 
-    /// `bytes` of the run from byte `first`, a multiple of the unit.
-    pub(crate) fn part_of_run(&self, first: u64, bytes: u64) -> CopyPlan {
+    /// Two plans that together are this one, cut in the middle of the run; none where
+    /// the run is no more than one unit.
+    pub(super) fn halves_of_run(&self) -> Option<(CopyPlan, CopyPlan)> {
+        let middle = (self.run / 2).next_multiple_of(MAX_UNIT.min(self.run / 2).max(self.unit));
+        (middle < self.run)
+            .then(|| (self.part_of_run(0, middle), self.part_of_run(middle, self.run - middle)))
+    }
+
+    /// A contiguous plan in two: as many bytes as the widest unit divides, and the
+    /// rest. None where that gains nothing.
+    pub(super) fn split_off_tail(&self) -> Option<(CopyPlan, CopyPlan)> {
+        let aligned = (self.dst | self.src).is_multiple_of(MAX_UNIT);
+        let wide = self.run / MAX_UNIT * MAX_UNIT;
+        (self.rank == 0 && aligned && self.unit < MAX_UNIT && wide > 0)
+            .then(|| (self.part_of_run(0, wide), self.part_of_run(wide, self.run - wide)))
+    }
+
+    fn part_of_run(&self, first: u64, bytes: u64) -> CopyPlan {
         let mut part = *self;
         part.dst += first;
         part.src += first;
         part.run = bytes;
+        part.set_unit();
+        part.classify();
         part.set_ends();
         part
+    }
+
+    fn set_unit(&mut self) {
+        let bits =
+            self.dims().iter().fold(self.dst | self.src | self.run, |bits, d| bits | d.dst | d.src);
+        self.unit = 1 << bits.trailing_zeros().min(MAX_UNIT.trailing_zeros());
     }
 
     fn set_ends(&mut self) {
@@ -358,6 +392,19 @@ impl CopyPlan {
             self.dst_end += (size - 1) * dst;
             self.src_end += (size - 1) * src;
         }
+    }
+}
+
+impl std::fmt::Debug for CopyPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CopyPlan")
+            .field("form", &self.form)
+            .field("unit", &self.unit)
+            .field("run", &self.run)
+            .field("dst", &(self.dst..self.dst_end))
+            .field("src", &(self.src..self.src_end))
+            .field("dims", &self.dims())
+            .finish()
     }
 }
 
