@@ -16,7 +16,10 @@ use kernels::Kernel;
 use smallvec::SmallVec;
 use std::ops::Range;
 
+mod convert;
 pub mod kernels;
+
+pub use convert::convert_launches;
 
 /// What the launches must keep to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +55,7 @@ pub type Launches = SmallVec<[Launch; 1]>;
 
 /// Dimensions that the kernels' parameters hold.
 const KERNEL_DIMS: usize = 6;
+type KernelDims = SmallVec<[Dim; KERNEL_DIMS]>;
 /// Dimensions around the tiles of a transpose.
 const TILE_DIMS: usize = 4;
 /// Invocations a workgroup.
@@ -234,8 +238,8 @@ fn is_half_transpose(plan: &CopyPlan, axis: usize) -> bool {
 }
 
 /// The dimensions innermost first, the run as one of them where it is `items` long.
-fn inner_first(plan: &CopyPlan, run: Option<Dim>) -> SmallVec<[Dim; KERNEL_DIMS]> {
-    let mut dims: SmallVec<[Dim; KERNEL_DIMS]> = run.into_iter().collect();
+fn inner_first(plan: &CopyPlan, run: Option<Dim>) -> KernelDims {
+    let mut dims: KernelDims = run.into_iter().collect();
     dims.extend(plan.dims().iter().rev().copied());
     if dims.is_empty() {
         dims.push(Dim { size: 1, dst: 0, src: 0 });

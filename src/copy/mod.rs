@@ -8,6 +8,7 @@
 //! validates that both layouts lie inside their storages, which
 //! [`plan::CopyPlan::dst_end`] and [`plan::CopyPlan::src_end`] say in bytes.
 
+pub mod convert;
 pub mod device;
 pub mod host;
 pub mod plan;

@@ -1,10 +1,12 @@
 //! The kernels on an adapter against the plain walk, bit for bit, with every byte
 //! outside the view as it was. Without an adapter all of these show as ignored.
 
-#[path = "support/gpu.rs"]
+#[path = "../support/gpu.rs"]
 mod gpu;
-#[path = "support/layouts.rs"]
+#[path = "../support/layouts.rs"]
 mod layouts;
+
+mod conversions;
 
 use aoti_wgpu::copy::device::{DeviceLimits, Launches, launches};
 use aoti_wgpu::copy::plan::CopyPlan;
@@ -49,6 +51,13 @@ fn main() {
             Box::new(move |gpu| large(gpu, element)),
         ));
     }
+    for &dtype in conversions::NUMBERS {
+        trials.push(trial(
+            format!("conversions_from_{dtype}"),
+            Box::new(move |gpu| conversions::values_from(gpu, dtype)),
+        ));
+    }
+    trials.push(trial("conversions_at_any_strides".into(), Box::new(conversions::at_any_strides)));
     libtest_mimic::run(&arguments, trials).exit();
 }
 
