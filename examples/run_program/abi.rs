@@ -53,7 +53,7 @@ impl Shims {
         let exe = std::env::current_exe()?;
         exe.ancestors()
             .skip(1)
-            .map(|folder| folder.join(&name))
+            .flat_map(|folder| [folder.join("deps").join(&name), folder.join(&name)])
             .find(|path| path.exists())
             .ok_or_else(|| format!("{name} is not beside {}; see --library", exe.display()).into())
     }

@@ -21,20 +21,19 @@ use std::ptr::copy_nonoverlapping;
 /// # Errors
 /// [`Error::InvalidArgument`] where the plan reaches past the end of a slice.
 pub fn run_slices(plan: &CopyPlan, dst: &mut [u8], src: &[u8]) -> Result<()> {
-    for (argument, end, len) in
-        [("dst", plan.dst_end(), dst.len()), ("src", plan.src_end(), src.len())]
-    {
-        if end > len as u64 {
-            return Err(Error::invalid(
-                argument,
-                format_args!("{len} bytes"),
-                format!("the copy reaches {end}"),
-            ));
-        }
-    }
+    check_reach("dst", plan.dst_end(), dst.len())?;
+    check_reach("src", plan.src_end(), src.len())?;
     // SAFETY: both ends were compared with the slices' lengths, and a shared and an
     // exclusive slice do not overlap.
     unsafe { run(plan, dst.as_mut_ptr(), src.as_ptr()) };
+    Ok(())
+}
+
+pub(super) fn check_reach(argument: &'static str, end: u64, len: usize) -> Result<()> {
+    if end > len as u64 {
+        let value = format_args!("{len} bytes");
+        return Err(Error::invalid(argument, value, format!("the copy reaches byte {end}")));
+    }
     Ok(())
 }
 
@@ -79,9 +78,9 @@ pub unsafe fn run(plan: &CopyPlan, dst: *mut u8, src: *const u8) {
 
 /// A place in both memories.
 #[derive(Clone, Copy)]
-struct At {
-    dst: *mut u8,
-    src: *const u8,
+pub(super) struct At {
+    pub dst: *mut u8,
+    pub src: *const u8,
 }
 
 impl At {
@@ -95,7 +94,7 @@ impl At {
 }
 
 /// Calls `row` for every index of `dims`, the last one fastest.
-fn walk(dims: &[Dim], mut at: At, mut row: impl FnMut(At)) {
+pub(super) fn walk(dims: &[Dim], mut at: At, mut row: impl FnMut(At)) {
     let Some((&inner, outer)) = dims.split_last() else {
         return row(at);
     };

@@ -16,8 +16,8 @@ pub enum Shader<'a> {
     Wgsl {
         /// The text.
         text: &'static str,
-        /// Names and values; a value is given as the bits of an `f64`.
-        constants: &'a [(&'static str, u64)],
+        /// Names and values.
+        constants: &'a [(&'static str, u32)],
         /// Bind every storage buffer read-write, so that several may be one buffer.
         aliased: bool,
     },
@@ -37,8 +37,8 @@ pub enum PipelineKey {
     Builtin {
         /// The file's stem.
         name: &'static str,
-        /// The constants, a value as the bits of an `f64`.
-        constants: SmallVec<[(&'static str, u64); 4]>,
+        /// The constants.
+        constants: SmallVec<[(&'static str, u32); 5]>,
         /// As in [`Shader::Wgsl`].
         aliased: bool,
     },
@@ -102,7 +102,7 @@ impl Gpu {
                 if aliased {
                     bind_read_write(&mut module);
                 }
-                let constants = constants.iter().map(|&(n, v)| (n, f64::from_bits(v))).collect();
+                let constants = constants.iter().map(|&(n, v)| (n, f64::from(v))).collect();
                 (module, constants)
             }
         };

@@ -9,6 +9,7 @@
 use super::staging::PIECE;
 use super::{CopyEngine, Runtime};
 use crate::copy::device::{self, DeviceLimits};
+use crate::copy::convert::ConvertPlan;
 use crate::copy::plan::CopyPlan;
 use crate::copy::{convert, host};
 use crate::dtype::DType;
@@ -396,8 +397,10 @@ unsafe fn move_on_host(
         unsafe { host::run(&plan, to.as_ptr(), from.as_ptr()) };
         Ok(())
     } else {
+        let plan = ConvertPlan::new((dst, 0, dst_dtype), (src, 0, src_dtype))?;
         // SAFETY: as above.
-        unsafe { convert::run(dst, src, dst_dtype, src_dtype, to.as_ptr(), from.as_ptr()) }
+        unsafe { convert::run(&plan, to.as_ptr(), from.as_ptr()) };
+        Ok(())
     }
 }
 
@@ -412,23 +415,14 @@ fn encode_copy(
         max_binding_bytes: gpu.limits().max_storage_buffer_binding_size,
         offset_alignment: u64::from(gpu.limits().min_storage_buffer_offset_alignment),
         max_groups: gpu.limits().max_compute_workgroups_per_dimension,
-        max_buffer: gpu.limits().max_buffer_size,
     };
     let mut launches = SmallVec::new();
     if dst.dtype == src.dtype {
         let plan = CopyPlan::new(dst.layout, src.layout, dst.dtype.size())?;
         device::launches(&plan, to.size(), from.size(), &limits, &mut launches)?;
     } else {
-        device::convert_launches(
-            dst.layout,
-            src.layout,
-            dst.dtype,
-            src.dtype,
-            to.size(),
-            from.size(),
-            &limits,
-            &mut launches,
-        )?;
+        let plan = ConvertPlan::new((dst.layout, 0, dst.dtype), (src.layout, 0, src.dtype))?;
+        device::convert_launches(&plan, to.size(), from.size(), &limits, &mut launches)?;
     }
     let aliased = Arc::ptr_eq(to, from);
     for launch in &launches {
