@@ -32,18 +32,14 @@ fn main() {
         Trial::test("text::every_backend_takes_it", || {
             text::every_backend_takes_it().map_err(Failed::from)
         }),
-        Trial::test("text::names_are_unique", || {
-            text::names_are_unique().map_err(Failed::from)
-        }),
+        Trial::test("text::names_are_unique", || text::names_are_unique().map_err(Failed::from)),
     ];
     trials.push(Trial::test("reference::agrees_with_tables", || {
         agreement::references_agree_with_tables().map_err(Failed::from)
     }));
     let cases = cases::all();
     let tried = text::every_function_is_tried(&cases);
-    trials.push(Trial::test("text::every_function_is_tried", || {
-        tried.map_err(Failed::from)
-    }));
+    trials.push(Trial::test("text::every_function_is_tried", || tried.map_err(Failed::from)));
     let device = device::Device::open(&cases).map(Arc::new);
     for case in cases {
         let held = device.clone();

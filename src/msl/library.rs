@@ -60,7 +60,9 @@ mod tests {
         for source in sources {
             let literals = source.split('"').skip(1).step_by(2);
             let names = literals.filter(|text| {
-                ["msl_", "metal_", "c10_metal_", "math_"].iter().any(|prefix| text.starts_with(prefix))
+                ["msl_", "metal_", "c10_metal_", "math_"]
+                    .iter()
+                    .any(|prefix| text.starts_with(prefix))
                     && !text.ends_with('_')
                     && !text.contains('{')
             });

@@ -160,7 +160,7 @@ pub fn poison_tensor(tensor: &Tensor, error: &Error) {
     poison(&tensor.storage, error);
 }
 
-fn poison(storage: &Storage, error: &Error) {
+pub(super) fn poison(storage: &Storage, error: &Error) {
     let usage: &Arc<Usage> = storage.usage();
     usage.poison(usage.generation(), error);
     storage.written();
@@ -336,16 +336,7 @@ impl Runtime {
         stream.dispatch(gpu, &variant.pipeline, &bindings, bytes, fold)?;
         let submission = stream.current();
         drop(stream);
-        for argument in &bound.buffers {
-            if !argument.writes {
-                continue;
-            }
-            argument.storage.written();
-            if let Some(mirror) = &argument.mirror {
-                argument.storage.usage().note(submission, true);
-                self.mirror_written(mirror);
-            }
-        }
+        self.note_writes(&bound.buffers, submission);
         Ok(())
     }
 
@@ -390,29 +381,37 @@ impl Runtime {
                 }
             }
         }
-        let host: SmallVec<[usize; 4]> = bound
-            .buffers
-            .iter()
-            .enumerate()
-            .filter(|(_, b)| b.storage.buffer().is_none() && b.storage.bytes() > 0)
-            .map(|(at, _)| at)
-            .collect();
-        if !host.is_empty() {
-            let storages: Vec<Arc<Storage>> = host
-                .iter()
-                .filter_map(|&at| Some(bound.buffers.get(at)?.storage.clone()))
-                .collect();
-            let mirrors = self.mirrors_of(&storages.iter().collect::<Vec<_>>())?;
-            for (&at, mirror) in host.iter().zip(mirrors) {
-                if let Some(buffer) = bound.buffers.get_mut(at) {
-                    let ahead = buffer.storage.address().saturating_sub(mirror.range.start) as u64;
-                    buffer.offset += ahead;
-                    buffer.end += ahead;
-                    buffer.mirror = Some(mirror);
-                }
+        self.attach_mirrors(&mut bound.buffers)?;
+        Ok(bound)
+    }
+
+    /// Gives device copies to the arguments that lie in host memory.
+    pub(super) fn attach_mirrors(&self, buffers: &mut [BoundBuffer]) -> Result<()> {
+        let in_host = |b: &&mut BoundBuffer| b.storage.buffer().is_none() && b.storage.bytes() > 0;
+        let mut host: Vec<&mut BoundBuffer> = buffers.iter_mut().filter(in_host).collect();
+        if host.is_empty() {
+            return Ok(());
+        }
+        let storages: Vec<&Arc<Storage>> = host.iter().map(|b| &b.storage).collect();
+        let mirrors = self.mirrors_of(&storages)?;
+        for (buffer, mirror) in host.iter_mut().zip(mirrors) {
+            let ahead = buffer.storage.address().saturating_sub(mirror.range.start) as u64;
+            buffer.offset += ahead;
+            buffer.end += ahead;
+            buffer.mirror = Some(mirror);
+        }
+        Ok(())
+    }
+
+    /// Notes what a recorded dispatch writes.
+    pub(super) fn note_writes(&self, buffers: &[BoundBuffer], submission: u64) {
+        for argument in buffers.iter().filter(|argument| argument.writes) {
+            argument.storage.written();
+            if let Some(mirror) = &argument.mirror {
+                argument.storage.usage().note(submission, true);
+                self.mirror_written(mirror);
             }
         }
-        Ok(bound)
     }
 }
 
@@ -423,17 +422,17 @@ struct Bound {
     ints: SmallVec<[i64; 4]>,
 }
 
-struct BoundBuffer {
-    storage: Arc<Storage>,
-    mirror: Option<Mirror>,
-    writes: bool,
+pub(super) struct BoundBuffer {
+    pub storage: Arc<Storage>,
+    pub mirror: Option<Mirror>,
+    pub writes: bool,
     /// First byte of the argument in its buffer, and one past its last.
-    offset: u64,
-    end: u64,
+    pub offset: u64,
+    pub end: u64,
 }
 
 impl BoundBuffer {
-    fn buffer(&self) -> Option<&Arc<Buffer>> {
+    pub fn buffer(&self) -> Option<&Arc<Buffer>> {
         match &self.mirror {
             Some(mirror) => mirror.storage.buffer(),
             None => self.storage.buffer(),
@@ -441,11 +440,40 @@ impl BoundBuffer {
     }
 }
 
+impl BoundBuffer {
+    /// The part of its buffer to bind: all, or as much as a binding holds.
+    ///
+    /// # Errors
+    /// [`Error::NotSupported`] naming both sizes where the argument is larger than that.
+    pub fn window<'a>(
+        &self,
+        buffer: &'a Arc<Buffer>,
+        kernel: &str,
+        gpu: &Gpu,
+    ) -> Result<Window<'a>> {
+        let largest = gpu.limits().max_storage_buffer_binding_size;
+        if buffer.size() <= largest {
+            return Ok(Window { buffer, start: 0, end: buffer.size() });
+        }
+        let alignment = u64::from(gpu.limits().min_storage_buffer_offset_alignment).max(4);
+        let start = self.offset / alignment * alignment;
+        let end = (start + largest / 4 * 4).min(buffer.size());
+        if self.end > end {
+            return Err(Error::NotSupported(format!(
+                "kernel {kernel}: an argument of {} bytes is larger than a binding of this \
+                 adapter, {largest} bytes",
+                self.end.saturating_sub(self.offset),
+            )));
+        }
+        Ok(Window { buffer, start, end })
+    }
+}
+
 /// A window of a buffer, in bytes.
-struct Window<'a> {
-    buffer: &'a Arc<Buffer>,
-    start: u64,
-    end: u64,
+pub(super) struct Window<'a> {
+    pub buffer: &'a Arc<Buffer>,
+    pub start: u64,
+    pub end: u64,
 }
 
 struct Slots<'a> {
@@ -460,8 +488,6 @@ struct Slots<'a> {
 /// Gives each buffer argument a slot: one for all that lie in one buffer, as far as a
 /// binding reaches.
 fn slots<'a>(function: &KernelFunction, bound: &'a Bound, gpu: &'a Gpu) -> Result<Slots<'a>> {
-    let largest = gpu.limits().max_storage_buffer_binding_size;
-    let alignment = u64::from(gpu.limits().min_storage_buffer_offset_alignment).max(4);
     let mut out = Slots {
         slots: SmallVec::new(),
         offsets: SmallVec::new(),
@@ -474,21 +500,7 @@ fn slots<'a>(function: &KernelFunction, bound: &'a Bound, gpu: &'a Gpu) -> Resul
             // No elements, no memory: the kernel gets a word that it never looks at.
             None => gpu.empty_buffer()?,
         };
-        let window = if buffer.size() <= largest {
-            Window { buffer, start: 0, end: buffer.size() }
-        } else {
-            let start = argument.offset / alignment * alignment;
-            let end = (start + largest / 4 * 4).min(buffer.size());
-            if argument.end > end {
-                return Err(Error::NotSupported(format!(
-                    "kernel {}: an argument of {} bytes is larger than a binding of this adapter, \
-                     {largest} bytes",
-                    function.kernel.name(),
-                    argument.end - argument.offset,
-                )));
-            }
-            Window { buffer, start, end }
-        };
+        let window = argument.window(buffer, function.kernel.name(), gpu)?;
         let same = |w: &Window<'_>| Arc::ptr_eq(w.buffer, buffer);
         let shared = out
             .windows

@@ -6,12 +6,14 @@
 //! and none is held while waiting for the GPU.
 
 mod kernels;
+mod launch;
 mod mirrors;
 mod staging;
 mod transfer;
 mod views;
 
 pub use kernels::{Arguments, Grid, KernelFunction, KernelLibrary, poison_tensor};
+pub(crate) use launch::{Launch, Operand};
 
 pub use crate::config::{Backend, Config, CopyEngine, MemoryMode, Views};
 

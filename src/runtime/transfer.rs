@@ -8,8 +8,8 @@
 
 use super::staging::PIECE;
 use super::{CopyEngine, Runtime};
-use crate::copy::device::{self, DeviceLimits};
 use crate::copy::convert::ConvertPlan;
+use crate::copy::device::{self, DeviceLimits};
 use crate::copy::plan::CopyPlan;
 use crate::copy::{convert, host};
 use crate::dtype::DType;

@@ -26,11 +26,7 @@ pub fn references_agree_with_tables() -> Result<(), String> {
             close(name, format!("{x:e}"), f(f64::from(x)), want)?;
         }
     }
-    type Binary = (
-        &'static str,
-        fn(f64, f64) -> f64,
-        &'static [(f32, f32, f64)],
-    );
+    type Binary = (&'static str, fn(f64, f64) -> f64, &'static [(f32, f32, f64)]);
     let binary: [Binary; 3] = [
         ("zeta", special::zeta, tables::ZETA),
         ("igamma", special::igamma, tables::IGAMMA),
@@ -38,21 +34,11 @@ pub fn references_agree_with_tables() -> Result<(), String> {
     ];
     for (name, f, table) in binary {
         for &(a, b, want) in table {
-            close(
-                name,
-                format!("{a:e}, {b:e}"),
-                f(f64::from(a), f64::from(b)),
-                want,
-            )?;
+            close(name, format!("{a:e}, {b:e}"), f(f64::from(a), f64::from(b)), want)?;
         }
     }
     for &(n, x, want) in tables::POLYGAMMA {
-        close(
-            "polygamma",
-            format!("{n}, {x:e}"),
-            special::polygamma(n, f64::from(x)),
-            want,
-        )?;
+        close("polygamma", format!("{n}, {x:e}"), special::polygamma(n, f64::from(x)), want)?;
     }
     Ok(())
 }

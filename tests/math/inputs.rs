@@ -40,9 +40,7 @@ pub fn edges() -> Vec<f32> {
     values.extend([
         88.0, 88.72, 88.73, 89.0, 103.9, 104.0, 127.0, 128.0, 149.0, 150.0, 38.5, 45.0, 46.0,
     ]);
-    values.extend([
-        8388607.5, 8388608.0, 16777215.0, 16777216.0, 16777218.0, 4194303.5, 4194304.5,
-    ]);
+    values.extend([8388607.5, 8388608.0, 16777215.0, 16777216.0, 16777218.0, 4194303.5, 4194304.5]);
     let quarter = std::f64::consts::FRAC_PI_4;
     values.extend((1..33).map(|i| (quarter * f64::from(i)) as f32));
     // Arguments close to a multiple of pi/2, and large ones.

@@ -15,11 +15,7 @@ fn ulp(x: f64) -> f64 {
 /// Error of `got` in units of the bound; 0 where both are the same special value.
 fn excess(case: &Case, got: f32, want: f64, allowance: f64) -> (f64, f64) {
     if want.is_nan() {
-        return if got.is_nan() {
-            (0.0, 0.0)
-        } else {
-            (f64::INFINITY, f64::INFINITY)
-        };
+        return if got.is_nan() { (0.0, 0.0) } else { (f64::INFINITY, f64::INFINITY) };
     }
     let rounded = want as f32;
     if rounded.to_bits() == got.to_bits() {
@@ -33,31 +29,17 @@ fn excess(case: &Case, got: f32, want: f64, allowance: f64) -> (f64, f64) {
     let want = want.clamp(-limit * 1.0001, limit * 1.0001);
     if got.is_infinite() && rounded.is_infinite() {
         let same = got.is_sign_negative() == rounded.is_sign_negative();
-        return if same {
-            (0.0, 0.0)
-        } else {
-            (f64::INFINITY, f64::INFINITY)
-        };
+        return if same { (0.0, 0.0) } else { (f64::INFINITY, f64::INFINITY) };
     }
-    let got = if got.is_infinite() {
-        limit.copysign(f64::from(got)) * 1.0000001
-    } else {
-        f64::from(got)
-    };
+    let got =
+        if got.is_infinite() { limit.copysign(f64::from(got)) * 1.0000001 } else { f64::from(got) };
     if got == 0.0 && want == 0.0 && case.signed_zero {
         let same = got.is_sign_negative() == want.is_sign_negative();
-        return if same {
-            (0.0, 0.0)
-        } else {
-            (f64::INFINITY, f64::INFINITY)
-        };
+        return if same { (0.0, 0.0) } else { (f64::INFINITY, f64::INFINITY) };
     }
     let error = (got - want).abs();
     let ulps = error / ulp(want);
-    (
-        ulps,
-        error / (case.ulps * ulp(want) + allowance).max(1e-300),
-    )
+    (ulps, error / (case.ulps * ulp(want) + allowance).max(1e-300))
 }
 
 fn inputs(case: &Case) -> (Vec<u32>, Vec<u32>) {
@@ -77,16 +59,12 @@ fn inputs(case: &Case) -> (Vec<u32>, Vec<u32>) {
             }
             pairs.extend((0..RANDOM).map(|_| (random.any(), random.any().to_bits())));
             pairs.extend((0..RANDOM).map(|_| {
-                (
-                    random.between(low, high),
-                    random.between(second_low, second_high).to_bits(),
-                )
+                (random.between(low, high), random.between(second_low, second_high).to_bits())
             }));
         }
         Shape::Seeded(..) | Shape::Words(..) => {
-            let words: Vec<(u32, u32)> = (0..RANDOM)
-                .map(|_| (random.next() as u32, random.next() as u32))
-                .collect();
+            let words: Vec<(u32, u32)> =
+                (0..RANDOM).map(|_| (random.next() as u32, random.next() as u32)).collect();
             return words.into_iter().unzip();
         }
         Shape::Degree(_) | Shape::Order(_) => {
@@ -94,12 +72,11 @@ fn inputs(case: &Case) -> (Vec<u32>, Vec<u32>) {
             for &n in &degrees {
                 pairs.extend(pair_edges().into_iter().map(|x| (x, n.cast_unsigned())));
             }
-            pairs.extend((0..RANDOM).map(|i| {
-                (
-                    random.between(low, high),
-                    degrees[i % degrees.len()].cast_unsigned(),
-                )
-            }));
+            pairs.extend(
+                (0..RANDOM).map(|i| {
+                    (random.between(low, high), degrees[i % degrees.len()].cast_unsigned())
+                }),
+            );
         }
     }
     pairs.iter().map(|&(x, y)| (x.to_bits(), y)).unzip()
@@ -112,9 +89,7 @@ fn allowance(case: &Case, a: u32, b: u32, want: f64) -> f64 {
         Shape::Degree(_) | Shape::Order(_) => f64::from(b.cast_signed()),
         _ => f64::from(f32::from_bits(b)),
     };
-    let mut allowed = case
-        .size
-        .map_or(0.0, |size| size(f64::from(x), second) * 2f64.powi(-24));
+    let mut allowed = case.size.map_or(0.0, |size| size(f64::from(x), second) * 2f64.powi(-24));
     if case.conditioned {
         let mut neighbours = vec![(x.next_up().to_bits(), b), (x.next_down().to_bits(), b)];
         if let Shape::Binary(_) = case.shape {
@@ -123,11 +98,7 @@ fn allowance(case: &Case, a: u32, b: u32, want: f64) -> f64 {
         }
         for (a, b) in neighbours {
             let change = (reference(case, a, b) - want).abs();
-            allowed = if change.is_finite() {
-                allowed.max(change)
-            } else {
-                allowed
-            };
+            allowed = if change.is_finite() { allowed.max(change) } else { allowed };
         }
     }
     if allowed.is_finite() { allowed } else { 0.0 }
@@ -136,27 +107,15 @@ fn allowance(case: &Case, a: u32, b: u32, want: f64) -> f64 {
 /// The error where the device may have taken zero for a denormal argument, intermediate value or result.
 fn excess_flushed(case: &Case, got: f32, a: u32, b: u32, allowed: f64) -> f64 {
     let flush = |bits: u32| {
-        if bits & 0x7f80_0000 == 0 {
-            bits & 0x8000_0000
-        } else {
-            bits
-        }
+        if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
     };
     let floor = 2.0 * f64::from(f32::MIN_POSITIVE);
-    let second = if let Shape::Binary(_) = case.shape {
-        flush(b)
-    } else {
-        b
-    };
+    let second = if let Shape::Binary(_) = case.shape { flush(b) } else { b };
     let sides = [(a, b), (flush(a), b), (a, second), (flush(a), second)];
     let parts = sides.map(|(a, b)| {
         let want = reference(case, a, b);
         let zeros = got == 0.0 && want == 0.0;
-        if zeros {
-            0.0
-        } else {
-            excess(case, got, want, allowed + floor).1
-        }
+        if zeros { 0.0 } else { excess(case, got, want, allowed + floor).1 }
     });
     parts.into_iter().fold(f64::INFINITY, f64::min)
 }
@@ -214,23 +173,10 @@ pub fn check(case: &Case, device: &Device) -> Result<(), String> {
             ));
         }
     }
-    println!(
-        "{}: {:.2} ulp, {:.2} of the bound, on {}",
-        case.name, most, worst, device.name
-    );
+    println!("{}: {:.2} ulp, {:.2} of the bound, on {}", case.name, most, worst, device.name);
     if wrong.is_empty() {
         return Ok(());
     }
-    let shown = wrong
-        .iter()
-        .take(12)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join("\n");
-    Err(format!(
-        "{} of {} values beyond {} ulp\n{shown}",
-        wrong.len(),
-        results.len(),
-        case.ulps
-    ))
+    let shown = wrong.iter().take(12).cloned().collect::<Vec<_>>().join("\n");
+    Err(format!("{} of {} values beyond {} ulp\n{shown}", wrong.len(), results.len(), case.ulps))
 }

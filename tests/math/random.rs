@@ -28,10 +28,7 @@ fn words(seed: u64, index: u64) -> [u32; 4] {
             (first >> 32) as u32 ^ counter[3] ^ key[1],
             first as u32,
         ];
-        key = [
-            key[0].wrapping_add(0x9e37_79b9),
-            key[1].wrapping_add(0xbb67_ae85),
-        ];
+        key = [key[0].wrapping_add(0x9e37_79b9), key[1].wrapping_add(0xbb67_ae85)];
     }
     counter
 }
@@ -50,10 +47,7 @@ pub fn uniform(a: u32, b: u32) -> f64 {
 
 pub fn normal(a: u32, b: u32) -> f64 {
     let words = words(seed(a), index(b));
-    let (u1, u2) = (
-        f64::from(1.0 - unit(words[0])),
-        f64::from(1.0 - unit(words[1])),
-    );
+    let (u1, u2) = (f64::from(1.0 - unit(words[0])), f64::from(1.0 - unit(words[1])));
     (-2.0 * u1.ln()).sqrt() * (2.0 * std::f64::consts::PI * u2).cos()
 }
 

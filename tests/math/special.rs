@@ -7,19 +7,11 @@ const INF: f64 = f64::INFINITY;
 
 /// The values of a shader's f32 overflow where an f64 does not.
 fn as_f32_range(x: f64) -> f64 {
-    if x.abs() > f64::from(f32::MAX) {
-        INF.copysign(x)
-    } else {
-        x
-    }
+    if x.abs() > f64::from(f32::MAX) { INF.copysign(x) } else { x }
 }
 
 pub fn log_gamma(x: f64) -> f64 {
-    if x.is_infinite() || (x <= 0.0 && x.fract() == 0.0) {
-        INF
-    } else {
-        libm::lgamma(x)
-    }
+    if x.is_infinite() || (x <= 0.0 && x.fract() == 0.0) { INF } else { libm::lgamma(x) }
 }
 
 pub fn gamma(x: f64) -> f64 {
@@ -176,11 +168,7 @@ fn upper_uniform(a: f64, x: f64) -> f64 {
         mu - mu.ln_1p()
     };
     let eta = (2.0 * phi).sqrt().copysign(mu);
-    let c0 = if eta.abs() < 1e-3 {
-        -1.0 / 3.0 + eta / 12.0
-    } else {
-        1.0 / mu - 1.0 / eta
-    };
+    let c0 = if eta.abs() < 1e-3 { -1.0 / 3.0 + eta / 12.0 } else { 1.0 / mu - 1.0 / eta };
     let rest = (-a * phi).exp() / (2.0 * PI * a).sqrt() * (c0 - 1.85e-3 / a);
     0.5 * libm::erfc(eta * (a / 2.0).sqrt()) + rest
 }
@@ -278,11 +266,7 @@ pub fn igammac(a: f64, x: f64) -> f64 {
 /// By Newton's method on erf, or erfc near 1.
 pub fn erfinv(x: f64) -> f64 {
     if x.abs() >= 1.0 {
-        return if x.abs() == 1.0 {
-            INF.copysign(x)
-        } else {
-            f64::NAN
-        };
+        return if x.abs() == 1.0 { INF.copysign(x) } else { f64::NAN };
     }
     let a = x.abs();
     if a < 1e-9 {
@@ -290,11 +274,7 @@ pub fn erfinv(x: f64) -> f64 {
     }
     let mut y = (-(-(a * a)).ln_1p()).sqrt() * 0.8862;
     for _ in 0..60 {
-        let error = if a < 0.5 {
-            libm::erf(y) - a
-        } else {
-            (1.0 - a) - libm::erfc(y)
-        };
+        let error = if a < 0.5 { libm::erf(y) - a } else { (1.0 - a) - libm::erfc(y) };
         y -= error / (FRAC_2_SQRT_PI * (-y * y).exp());
     }
     y.copysign(x)
@@ -329,35 +309,19 @@ fn bessel_ie(order: f64, x: f64) -> f64 {
 }
 
 pub fn i0e(x: f64) -> f64 {
-    if x.is_nan() {
-        x
-    } else {
-        bessel_ie(0.0, x.abs())
-    }
+    if x.is_nan() { x } else { bessel_ie(0.0, x.abs()) }
 }
 
 pub fn i1e(x: f64) -> f64 {
-    if x.is_nan() || x == 0.0 {
-        x
-    } else {
-        bessel_ie(1.0, x.abs()).copysign(x)
-    }
+    if x.is_nan() || x == 0.0 { x } else { bessel_ie(1.0, x.abs()).copysign(x) }
 }
 
 pub fn i0(x: f64) -> f64 {
-    if x.abs() > 700.0 {
-        INF
-    } else {
-        i0e(x) * x.abs().exp()
-    }
+    if x.abs() > 700.0 { INF } else { i0e(x) * x.abs().exp() }
 }
 
 pub fn i1(x: f64) -> f64 {
-    if x.abs() > 700.0 {
-        INF.copysign(x)
-    } else {
-        i1e(x) * x.abs().exp()
-    }
+    if x.abs() > 700.0 { INF.copysign(x) } else { i1e(x) * x.abs().exp() }
 }
 
 /// exp(x) K(order, x): the integral of exp(-x (cosh t - 1)) cosh(order t) over t > 0, by the trapezoidal rule.
@@ -392,19 +356,11 @@ pub fn k1e(x: f64) -> f64 {
 }
 
 pub fn k0(x: f64) -> f64 {
-    if x.is_infinite() && x > 0.0 {
-        0.0
-    } else {
-        bessel_ke(0.0, x) * (-x).exp()
-    }
+    if x.is_infinite() && x > 0.0 { 0.0 } else { bessel_ke(0.0, x) * (-x).exp() }
 }
 
 pub fn k1(x: f64) -> f64 {
-    if x.is_infinite() && x > 0.0 {
-        0.0
-    } else {
-        bessel_ke(1.0, x) * (-x).exp()
-    }
+    if x.is_infinite() && x > 0.0 { 0.0 } else { bessel_ke(1.0, x) * (-x).exp() }
 }
 
 pub fn bessel_j0(x: f64) -> f64 {
@@ -452,11 +408,7 @@ pub fn sinc(x: f64) -> f64 {
     if x == 0.0 {
         return 1.0;
     }
-    if x % 1.0 == 0.0 {
-        0.0
-    } else {
-        (PI * (x % 2.0)).sin() / (PI * x)
-    }
+    if x % 1.0 == 0.0 { 0.0 } else { (PI * (x % 2.0)).sin() / (PI * x) }
 }
 
 pub fn entr(x: f64) -> f64 {
@@ -492,11 +444,7 @@ pub fn xlog1py(x: f64, y: f64) -> f64 {
 }
 
 pub fn logaddexp(a: f64, b: f64) -> f64 {
-    if a.is_infinite() && a == b {
-        a
-    } else {
-        a.max(b) + (-(a - b).abs()).exp().ln_1p()
-    }
+    if a.is_infinite() && a == b { a } else { a.max(b) + (-(a - b).abs()).exp().ln_1p() }
 }
 
 pub fn logaddexp2(a: f64, b: f64) -> f64 {
@@ -510,11 +458,7 @@ pub fn logaddexp2(a: f64, b: f64) -> f64 {
 /// Zero or of the sign of y.
 pub fn remainder(x: f64, y: f64) -> f64 {
     let r = x % y;
-    if r != 0.0 && (r < 0.0) != (y < 0.0) {
-        r + y
-    } else {
-        r
-    }
+    if r != 0.0 && (r < 0.0) != (y < 0.0) { r + y } else { r }
 }
 
 /// `r(k) = c r(k - 1) - b(k) r(k - 2)` with the range of f32.
@@ -548,19 +492,11 @@ pub fn chebyshev_w(n: i32, x: f64) -> f64 {
 }
 
 pub fn hermite_h(n: i32, x: f64) -> f64 {
-    if n > 128 {
-        f64::NAN
-    } else {
-        recurrence(n, 2.0 * x, 2.0 * x, |k| 2.0 * f64::from(k - 1))
-    }
+    if n > 128 { f64::NAN } else { recurrence(n, 2.0 * x, 2.0 * x, |k| 2.0 * f64::from(k - 1)) }
 }
 
 pub fn hermite_he(n: i32, x: f64) -> f64 {
-    if n > 128 {
-        f64::NAN
-    } else {
-        recurrence(n, x, x, |k| f64::from(k - 1))
-    }
+    if n > 128 { f64::NAN } else { recurrence(n, x, x, |k| f64::from(k - 1)) }
 }
 
 /// The sum of the magnitudes of the terms, one rounding a step: it is the polynomial of i x but for a power of i.
@@ -575,19 +511,11 @@ pub fn hermite_he_size(x: f64, n: f64) -> f64 {
 }
 
 pub fn max_or_nan(x: f64, y: f64) -> f64 {
-    if x.is_nan() || y.is_nan() {
-        f64::NAN
-    } else {
-        x.max(y)
-    }
+    if x.is_nan() || y.is_nan() { f64::NAN } else { x.max(y) }
 }
 
 pub fn min_or_nan(x: f64, y: f64) -> f64 {
-    if x.is_nan() || y.is_nan() {
-        f64::NAN
-    } else {
-        x.min(y)
-    }
+    if x.is_nan() || y.is_nan() { f64::NAN } else { x.min(y) }
 }
 
 /// Below 1, as Metal has it.

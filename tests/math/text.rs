@@ -6,34 +6,18 @@ use std::collections::HashSet;
 /// The files of `shaders/msl` in any order: a WGSL module does not care.
 pub const FILES: &[(&str, &str)] = &[
     ("core", include_str!("../../shaders/msl/core.wgsl")),
-    (
-        "exponential",
-        include_str!("../../shaders/msl/exponential.wgsl"),
-    ),
-    (
-        "trigonometric",
-        include_str!("../../shaders/msl/trigonometric.wgsl"),
-    ),
+    ("exponential", include_str!("../../shaders/msl/exponential.wgsl")),
+    ("trigonometric", include_str!("../../shaders/msl/trigonometric.wgsl")),
     ("error", include_str!("../../shaders/msl/error.wgsl")),
     ("gamma", include_str!("../../shaders/msl/gamma.wgsl")),
-    (
-        "incomplete_gamma",
-        include_str!("../../shaders/msl/incomplete_gamma.wgsl"),
-    ),
+    ("incomplete_gamma", include_str!("../../shaders/msl/incomplete_gamma.wgsl")),
     ("bessel", include_str!("../../shaders/msl/bessel.wgsl")),
-    (
-        "polynomial",
-        include_str!("../../shaders/msl/polynomial.wgsl"),
-    ),
+    ("polynomial", include_str!("../../shaders/msl/polynomial.wgsl")),
     ("random", include_str!("../../shaders/msl/random.wgsl")),
 ];
 
 pub fn whole() -> String {
-    FILES
-        .iter()
-        .map(|(_, text)| *text)
-        .collect::<Vec<_>>()
-        .join("\n")
+    FILES.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n")
 }
 
 /// A module with no entry point would be compacted to nothing by some writers, so one calls them all.
@@ -42,9 +26,7 @@ pub fn every_backend_takes_it() -> Result<(), String> {
     let module = naga::front::wgsl::parse_str(&text).map_err(|e| e.emit_to_string(&text))?;
     let flags = naga::valid::ValidationFlags::all();
     let mut validator = naga::valid::Validator::new(flags, naga::valid::Capabilities::empty());
-    let info = validator
-        .validate(&module)
-        .map_err(|e| e.emit_to_string(&text))?;
+    let info = validator.validate(&module).map_err(|e| e.emit_to_string(&text))?;
 
     let options = naga::back::msl::Options::default();
     let pipeline = naga::back::msl::PipelineOptions::default();
@@ -69,21 +51,15 @@ pub fn names_are_unique() -> Result<(), String> {
     let mut seen = HashSet::new();
     for (file, text) in FILES {
         for line in text.lines() {
-            let Some(rest) = line
-                .strip_prefix("fn ")
-                .or_else(|| line.strip_prefix("struct "))
+            let Some(rest) = line.strip_prefix("fn ").or_else(|| line.strip_prefix("struct "))
             else {
                 continue;
             };
-            let name: String = rest
-                .chars()
-                .take_while(|c| c.is_alphanumeric() || *c == '_')
-                .collect();
+            let name: String =
+                rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             let prefixes = ["math_", "Math", "metal_", "c10_metal_"];
             if !prefixes.iter().any(|p| name.starts_with(p)) {
-                return Err(format!(
-                    "{file}.wgsl: {name} has none of the prefixes {prefixes:?}"
-                ));
+                return Err(format!("{file}.wgsl: {name} has none of the prefixes {prefixes:?}"));
             }
             if !seen.insert(name.clone()) {
                 return Err(format!("{file}.wgsl: {name} is defined twice"));
