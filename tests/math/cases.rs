@@ -272,7 +272,7 @@ fn special_functions() -> Vec<Case> {
             (0.0, 60.0),
         )
         .second(0.0, 80.0)
-        .size(|a, x| 2.0 * (a + x) * special::igamma(a, x))
+        .size(|a, x| special::factor_size(a, x) * special::igamma(a, x))
         .conditioned(),
         Case::new(
             "c10_metal_igammac",
@@ -281,7 +281,7 @@ fn special_functions() -> Vec<Case> {
             (0.0, 60.0),
         )
         .second(0.0, 80.0)
-        .size(|a, x| 2.0 * (a + x) * special::igammac(a, x))
+        .size(|a, x| special::factor_size(a, x) * special::igammac(a, x))
         .conditioned(),
         Case::new("c10_metal_i0", Unary(special::i0), 6.0, (-95.0, 95.0)),
         Case::new("c10_metal_i0e", Unary(special::i0e), 6.0, wide),
@@ -320,7 +320,7 @@ fn special_functions() -> Vec<Case> {
             8.0,
             (0.0, 40.0),
         )
-        .size(|x, _| 8.0 / (1.0 + x.abs()).sqrt()),
+        .size(|x, _| 12.0 / (1.0 + x.abs()).sqrt()),
         Case::new(
             "c10_metal_modified_bessel_i0_forward",
             Unary(special::i0),
