@@ -152,7 +152,7 @@ impl Device {
         self.device
             .poll(wgpu::PollType::wait_indefinitely())
             .unwrap();
-        let words = bytemuck::cast_slice(&read.get_mapped_range(..).unwrap()).to_vec();
-        words
+        let mapped = read.get_mapped_range(..).unwrap();
+        bytemuck::cast_slice(&mapped).to_vec()
     }
 }
