@@ -24,12 +24,19 @@ fn snapshots() {
     let mut stale = Vec::new();
     for path in fixtures() {
         let source = std::fs::read_to_string(&path).unwrap();
-        let library = Library::parse(&source).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let library =
+            Library::parse(&source).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let mut text = String::new();
         for kernel in library.kernels() {
-            let program = msl_common::lower(kernel).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let program = msl_common::lower(kernel)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             let wgsl = msl_common::wgsl(&program.module).unwrap();
-            text += &format!("// {}: {:?}, writable {:?}\n{wgsl}\n", kernel.name(), program.params, program.writable);
+            text += &format!(
+                "// {}: {:?}, writable {:?}\n{wgsl}\n",
+                kernel.name(),
+                program.params,
+                program.writable
+            );
         }
         let snapshot = path.with_extension("wgsl");
         if update {

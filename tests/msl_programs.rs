@@ -25,12 +25,19 @@ fn kernels_of_compiled_programs() {
             for kernel in library.kernels() {
                 kernels += 1;
                 let result = msl_common::lower(kernel).map_err(|error| error.to_string());
-                if let Err(error) = result.and_then(|program| msl_common::write_out(&program.module)) {
+                if let Err(error) =
+                    result.and_then(|program| msl_common::write_out(&program.module))
+                {
                     failures.push(format!("{name}: {error}"));
                 }
             }
         }
     }
     eprintln!("{kernels} kernels of {} programs", programs.len());
-    assert!(failures.is_empty(), "{} of {kernels} failed:\n{}", failures.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {kernels} failed:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
 }

@@ -45,7 +45,10 @@ fn errors_name_construct_line_kernel_and_quote() {
         ("out[i] = 1.0 % 2.0;", "this operator on float and float"),
         ("int a[3][3];", "an array of arrays"),
         ("out[i] = unknown;", "the name `unknown`"),
-        ("if (i < 3) { threadgroup_barrier(metal::mem_flags::mem_threadgroup); }", "a barrier below a condition"),
+        (
+            "if (i < 3) { threadgroup_barrier(metal::mem_flags::mem_threadgroup); }",
+            "a barrier below a condition",
+        ),
         ("in[i] = 1;", "a write to constant memory"),
         ("out[0.5] = 1;", "an index of type float"),
         ("out = 3;", "an assignment to `out`"),
@@ -71,7 +74,8 @@ fn errors_name_construct_line_kernel_and_quote() {
 fn a_long_is_refused_without_the_feature() {
     let source = kernel("long m = i;\nout[i] = m;");
     let library = Library::parse(&source).unwrap();
-    let layout = Layout { slots: &[0, 1], group: [64, 1, 1], max_immediate_bytes: 128, int64: false };
+    let layout =
+        Layout { slots: &[0, 1], group: [64, 1, 1], max_immediate_bytes: 128, int64: false };
     let error = library.kernel("k").unwrap().lower(&layout).unwrap_err();
     assert!(matches!(error, Error::Int64 { line: 4, .. }), "{error}");
     assert!(error.to_string().contains("SHADER_INT64"));
@@ -110,7 +114,8 @@ fn layouts_are_checked() {
     let library = Library::parse(FIXTURES[0]).unwrap();
     let add = library.kernel("add").unwrap();
     let lower = |slots: &[u32], group| {
-        add.lower(&Layout { slots, group, max_immediate_bytes: 128, int64: true }).map(|program| program.writable)
+        add.lower(&Layout { slots, group, max_immediate_bytes: 128, int64: true })
+            .map(|program| program.writable)
     };
     assert_eq!(lower(&[0, 1, 2], [64, 1, 1]), Ok(vec![true, false, false]));
     assert_eq!(lower(&[0, 0, 1], [64, 1, 1]), Ok(vec![true, false]));
@@ -123,7 +128,9 @@ fn layouts_are_checked() {
 
 #[test]
 fn depth_is_bounded() {
-    let deep = |open: &str, middle: &str, close: &str| open.repeat(20_000) + middle + &close.repeat(20_000);
+    let deep = |open: &str, middle: &str, close: &str| {
+        open.repeat(20_000) + middle + &close.repeat(20_000)
+    };
     let bodies = [
         format!("out[i] = {};", deep("(", "1", ")")),
         format!("out[i] = {};", deep("-", "1", "")),

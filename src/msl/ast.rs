@@ -44,26 +44,69 @@ pub(super) struct Expr {
 
 #[derive(Clone, Debug)]
 pub(super) enum ExprKind {
-    Int { value: u64, ty: Scalar },
-    Float { value: f32, ty: Scalar },
+    Int {
+        value: u64,
+        ty: Scalar,
+    },
+    Float {
+        value: f32,
+        ty: Scalar,
+    },
     Bool(bool),
     Path(Path),
-    Unary { op: UnaryOp, operand: Box<Expr> },
-    Binary { op: BinaryOp, left: Box<Expr>, right: Box<Expr> },
+    Unary {
+        op: UnaryOp,
+        operand: Box<Expr>,
+    },
+    Binary {
+        op: BinaryOp,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
     /// `target = value`, or `target op= value`.
-    Assign { op: Option<BinaryOp>, target: Box<Expr>, value: Box<Expr> },
+    Assign {
+        op: Option<BinaryOp>,
+        target: Box<Expr>,
+        value: Box<Expr>,
+    },
     /// `++x`, `x--` and the like.
-    Step { target: Box<Expr>, up: bool, prefix: bool },
-    Conditional { condition: Box<Expr>, accept: Box<Expr>, reject: Box<Expr> },
-    Call { callee: Path, arguments: Vec<Expr> },
-    Index { base: Box<Expr>, index: Box<Expr> },
-    Member { base: Box<Expr>, name: String },
+    Step {
+        target: Box<Expr>,
+        up: bool,
+        prefix: bool,
+    },
+    Conditional {
+        condition: Box<Expr>,
+        accept: Box<Expr>,
+        reject: Box<Expr>,
+    },
+    Call {
+        callee: Path,
+        arguments: Vec<Expr>,
+    },
+    Index {
+        base: Box<Expr>,
+        index: Box<Expr>,
+    },
+    Member {
+        base: Box<Expr>,
+        name: String,
+    },
     /// `static_cast<T>(x)`, `(T)x`, `T(x, y)` and `T{x, y}`.
-    Cast { ty: TypeName, arguments: Vec<Expr> },
+    Cast {
+        ty: TypeName,
+        arguments: Vec<Expr>,
+    },
     /// `reinterpret_cast<T*>(x)` and `(device T*)x`.
-    PointerCast { ty: TypeName, operand: Box<Expr> },
+    PointerCast {
+        ty: TypeName,
+        operand: Box<Expr>,
+    },
     /// `as_type<T>(x)`.
-    Bits { ty: TypeName, operand: Box<Expr> },
+    Bits {
+        ty: TypeName,
+        operand: Box<Expr>,
+    },
 }
 
 /// A name with its qualifiers and template arguments; a leading `::` is dropped.
@@ -182,10 +225,24 @@ impl Builtin {
 #[derive(Clone, Debug)]
 pub(super) enum Parameter {
     /// `device T*`, `constant T*`, and a reference to what is no integer.
-    Buffer { name: String, index: u32, ty: Type, constant: bool, reference: bool },
+    Buffer {
+        name: String,
+        index: u32,
+        ty: Type,
+        constant: bool,
+        reference: bool,
+    },
     /// `constant long&` and other integers by reference.
-    Int { name: String, index: u32, ty: Scalar },
-    Builtin { name: String, ty: Type, builtin: Builtin },
+    Int {
+        name: String,
+        index: u32,
+        ty: Scalar,
+    },
+    Builtin {
+        name: String,
+        ty: Type,
+        builtin: Builtin,
+    },
 }
 
 #[derive(Clone, Debug)]

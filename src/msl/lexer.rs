@@ -6,8 +6,14 @@ use super::types::Scalar;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Token<'a> {
     Word(&'a str),
-    Int { value: u64, ty: Scalar },
-    Float { value: f32, ty: Scalar },
+    Int {
+        value: u64,
+        ty: Scalar,
+    },
+    Float {
+        value: f32,
+        ty: Scalar,
+    },
     /// Punctuation. `>` is always one token, since `>>` may close two template lists.
     Sign(&'static str),
     End,

@@ -49,6 +49,7 @@ mod tests {
     fn names_called_exist() {
         let functions = functions().unwrap();
         let sources = [
+            include_str!("lower/arithmetic.rs"),
             include_str!("lower/build.rs"),
             include_str!("lower/call.rs"),
             include_str!("lower/convert.rs"),
@@ -60,7 +61,9 @@ mod tests {
         for source in sources {
             let literals = source.split('"').skip(1).step_by(2);
             let names = literals.filter(|text| {
-                ["msl_", "metal_", "c10_metal_", "math_"].iter().any(|prefix| text.starts_with(prefix))
+                ["msl_", "metal_", "c10_metal_", "math_"]
+                    .iter()
+                    .any(|prefix| text.starts_with(prefix))
                     && !text.ends_with('_')
                     && !text.contains('{')
             });

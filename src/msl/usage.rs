@@ -68,7 +68,10 @@ impl Usage {
 
     fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
-            ExprKind::Int { .. } | ExprKind::Float { .. } | ExprKind::Bool(_) | ExprKind::Path(_) => {}
+            ExprKind::Int { .. }
+            | ExprKind::Float { .. }
+            | ExprKind::Bool(_)
+            | ExprKind::Path(_) => {}
             ExprKind::Unary { operand, .. }
             | ExprKind::PointerCast { operand, .. }
             | ExprKind::Bits { operand, .. }

@@ -10,7 +10,11 @@ use naga::valid::{Capabilities, ValidationFlags, Validator};
 pub fn lower(kernel: &Kernel) -> Result<Program, aoti_wgpu::msl::Error> {
     let buffers = kernel.params().iter().filter(|param| param.kind != ParamKind::Int).count();
     let slots: Vec<u32> = (0..buffers as u32).collect();
-    let group = if kernel.uses_barriers() { [1, kernel.max_threads().unwrap_or(64), 1] } else { [64, 1, 1] };
+    let group = if kernel.uses_barriers() {
+        [1, kernel.max_threads().unwrap_or(64), 1]
+    } else {
+        [64, 1, 1]
+    };
     kernel.lower(&Layout { slots: &slots, group, max_immediate_bytes: 128, int64: true })
 }
 
@@ -19,9 +23,10 @@ pub fn write_out(module: &naga::Module) -> Result<(), String> {
     let capabilities = Capabilities::SHADER_INT64 | Capabilities::IMMEDIATES;
     let info = Validator::new(ValidationFlags::all(), capabilities)
         .validate(module)
-        .map_err(|error| format!("{}", error.emit_to_string("")))?;
+        .map_err(|error| error.emit_to_string(""))?;
     let options = naga::back::spv::Options::default();
-    naga::back::spv::write_vec(module, &info, &options, None).map_err(|error| format!("SPIR-V: {error}"))?;
+    naga::back::spv::write_vec(module, &info, &options, None)
+        .map_err(|error| format!("SPIR-V: {error}"))?;
     let options = naga::back::msl::Options {
         lang_version: (2, 4),
         fake_missing_bindings: true,
@@ -29,7 +34,8 @@ pub fn write_out(module: &naga::Module) -> Result<(), String> {
         ..Default::default()
     };
     let pipeline = naga::back::msl::PipelineOptions::default();
-    naga::back::msl::write_string(module, &info, &options, &pipeline).map_err(|error| format!("MSL: {error}"))?;
+    naga::back::msl::write_string(module, &info, &options, &pipeline)
+        .map_err(|error| format!("MSL: {error}"))?;
     let options = naga::back::hlsl::Options {
         shader_model: naga::back::hlsl::ShaderModel::V6_0,
         fake_missing_bindings: true,
@@ -50,7 +56,7 @@ pub fn wgsl(module: &naga::Module) -> Result<String, String> {
     let capabilities = Capabilities::SHADER_INT64 | Capabilities::IMMEDIATES;
     let info = Validator::new(ValidationFlags::all(), capabilities)
         .validate(module)
-        .map_err(|error| format!("{}", error.emit_to_string("")))?;
+        .map_err(|error| error.emit_to_string(""))?;
     naga::back::wgsl::write_string(module, &info, naga::back::wgsl::WriterFlags::empty())
         .map_err(|error| error.to_string())
 }
@@ -66,7 +72,8 @@ pub fn programs() -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
-    let mut programs: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path().join("model.so"))).collect();
+    let mut programs: Vec<_> =
+        entries.filter_map(|entry| Some(entry.ok()?.path().join("model.so"))).collect();
     programs.retain(|program| program.is_file());
     programs.sort();
     programs

@@ -35,7 +35,12 @@ pub struct Dispatch {
 
 impl Dispatch {
     pub fn linear(threads: usize) -> Self {
-        Self { grid: [threads as u32, 1, 1], group: [64, 1, 1], fold: None, words_in_storage: false }
+        Self {
+            grid: [threads as u32, 1, 1],
+            group: [64, 1, 1],
+            fold: None,
+            words_in_storage: false,
+        }
     }
 
     pub fn rows(rows: u32, width: u32) -> Self {
@@ -45,7 +50,8 @@ impl Dispatch {
 
 impl Device {
     pub fn open() -> Option<Self> {
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle_from_env());
+        let instance =
+            wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle_from_env());
         let options = wgpu::RequestAdapterOptions::default();
         let adapter = pollster::block_on(instance.request_adapter(&options)).ok()?;
         let wanted = wgpu::Features::SHADER_INT64 | wgpu::Features::IMMEDIATES;
@@ -71,7 +77,13 @@ impl Device {
 
     /// Runs the source's only kernel; the storages hold the results then. Their sizes are
     /// multiples of 4.
-    pub fn run(&self, source: &str, storages: &mut [Vec<u8>], args: &[Arg], dispatch: Dispatch) -> Result<(), String> {
+    pub fn run(
+        &self,
+        source: &str,
+        storages: &mut [Vec<u8>],
+        args: &[Arg],
+        dispatch: Dispatch,
+    ) -> Result<(), String> {
         let _held = self.one_at_a_time.lock().unwrap_or_else(|error| error.into_inner());
         let library = Library::parse(source).map_err(|error| error.to_string())?;
         let kernel = library.kernels().next().ok_or("no kernel")?;
@@ -96,10 +108,12 @@ impl Device {
             }
         }
         let max_immediate_bytes = if dispatch.words_in_storage { 0 } else { self.immediate_bytes };
-        let layout = Layout { slots: &slots, group: dispatch.group, max_immediate_bytes, int64: self.int64 };
+        let layout =
+            Layout { slots: &slots, group: dispatch.group, max_immediate_bytes, int64: self.int64 };
         let program = kernel.lower(&layout).map_err(|error| error.to_string())?;
 
-        let groups: [u32; 3] = std::array::from_fn(|d| dispatch.grid[d].div_ceil(dispatch.group[d]));
+        let groups: [u32; 3] =
+            std::array::from_fn(|d| dispatch.grid[d].div_ceil(dispatch.group[d]));
         let mut words = dispatch.grid.to_vec();
         words.extend(groups);
         words.extend(offsets);
@@ -119,8 +133,12 @@ impl Device {
             },
             count: None,
         };
-        let mut entries: Vec<_> =
-            program.writable.iter().zip(0..).map(|(&writable, slot)| entry(slot, !writable)).collect();
+        let mut entries: Vec<_> = program
+            .writable
+            .iter()
+            .zip(0..)
+            .map(|(&writable, slot)| entry(slot, !writable))
+            .collect();
         let immediate_size = match program.params {
             ParamsPlace::Immediates => program.words.bytes(),
             ParamsPlace::Storage { binding } => {
@@ -151,7 +169,11 @@ impl Device {
         });
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC;
         let upload = |contents: &[u8]| {
-            self.device.create_buffer_init(&wgpu::util::BufferInitDescriptor { label: None, contents, usage })
+            self.device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
+                label: None,
+                contents,
+                usage,
+            })
         };
         let mut buffers: Vec<_> = order.iter().map(|&storage| upload(&storages[storage])).collect();
         if let ParamsPlace::Storage { .. } = program.params {
@@ -160,7 +182,10 @@ impl Device {
         let entries: Vec<_> = buffers
             .iter()
             .zip(0..)
-            .map(|(buffer, binding)| wgpu::BindGroupEntry { binding, resource: buffer.as_entire_binding() })
+            .map(|(buffer, binding)| wgpu::BindGroupEntry {
+                binding,
+                resource: buffer.as_entire_binding(),
+            })
             .collect();
         let group = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: None,

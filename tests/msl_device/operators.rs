@@ -15,9 +15,11 @@ fn applies(op: &str, left: Scalar, right: Scalar) -> bool {
 
 /// All operators on all pairs of edge values of two types, as one kernel.
 pub fn binary_operators(device: &Device, left: Scalar, right: Scalar) -> Result<(), String> {
-    let operators: Vec<&str> = OPERATORS.into_iter().filter(|op| applies(op, left, right)).collect();
+    let operators: Vec<&str> =
+        OPERATORS.into_iter().filter(|op| applies(op, left, right)).collect();
     let (a, b) = (edges(left), edges(right));
-    let pairs: Vec<(Number, Number)> = a.iter().flat_map(|&a| b.iter().map(move |&b| (a, b))).collect();
+    let pairs: Vec<(Number, Number)> =
+        a.iter().flat_map(|&a| b.iter().map(move |&b| (a, b))).collect();
     let result = |op: &str| binary(op, (a[0], left), (b[0], right)).1;
     let mut source = String::from("kernel void f(\n");
     for (position, op) in operators.iter().enumerate() {
@@ -49,7 +51,8 @@ pub fn binary_operators(device: &Device, left: Scalar, right: Scalar) -> Result<
             let (expected, ty) = binary(op, (a, left), (b, right));
             // Vulkan's division is right to 2.5 ulp; where it rounds into a narrow type, one step
             // of that.
-            let narrow = if ty == Scalar::Float { 3 } else { 1 << if ty == Scalar::Half { 13 } else { 16 } };
+            let narrow =
+                if ty == Scalar::Float { 3 } else { 1 << if ty == Scalar::Half { 13 } else { 16 } };
             let ulps = match (*op, ty.is_float()) {
                 ("/", true) => narrow,
                 (_, true) => 1,
@@ -80,8 +83,14 @@ pub fn conversions(device: &Device, from: Scalar) -> Result<(), String> {
         source += &format!("    device {0}* to_{0},\n", to.name());
     }
     let promoted = from.promoted();
-    source += &format!("    device {}* negated, device bool* not_, device int* chosen,\n", promoted.name());
-    source += &format!("    constant {}* a, uint i [[thread_position_in_grid]]) {{\nauto x = a[i];\n", from.name());
+    source += &format!(
+        "    device {}* negated, device bool* not_, device int* chosen,\n",
+        promoted.name()
+    );
+    source += &format!(
+        "    constant {}* a, uint i [[thread_position_in_grid]]) {{\nauto x = a[i];\n",
+        from.name()
+    );
     for to in ALL {
         source += &format!("to_{0}[i] = static_cast<{0}>(x);\n", to.name());
     }
@@ -110,7 +119,9 @@ pub fn conversions(device: &Device, from: Scalar) -> Result<(), String> {
             // Through float to half and bfloat: int to float may round once more.
             if !same(found, expected, 0) {
                 let to = ty.name();
-                return Err(format!("{value:?} {what} to {to} gave {found:?} instead of {expected:?}"));
+                return Err(format!(
+                    "{value:?} {what} to {to} gave {found:?} instead of {expected:?}"
+                ));
             }
         }
     }

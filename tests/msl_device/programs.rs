@@ -22,7 +22,9 @@ const PROGRAMS: [(&str, f32); 7] = [
 pub fn all() -> Vec<(String, Check)> {
     let programs = msl_common::programs();
     let present = PROGRAMS.iter().filter_map(|&(name, bound)| {
-        let program = programs.iter().find(|path| path.parent().is_some_and(|folder| folder.ends_with(name)))?;
+        let program = programs
+            .iter()
+            .find(|path| path.parent().is_some_and(|folder| folder.ends_with(name)))?;
         let program = program.clone();
         let check: Check = Box::new(move |device| run(device, &program, bound));
         Some((name.to_owned(), check))
@@ -70,7 +72,8 @@ fn run(device: &Device, program: &Path, bound: f32) -> Result<(), String> {
             true => input.len() == size * if element.scalar == Scalar::Float { 35 } else { 210 },
             false => !input.is_empty(),
         });
-        let position = ordered.ok_or_else(|| format!("no input for {} among {sizes:?}", param.name))?;
+        let position =
+            ordered.ok_or_else(|| format!("no input for {} among {sizes:?}", param.name))?;
         let mut input = std::mem::take(&mut inputs[position]);
         count = count.max(input.len() / size);
         input.resize(input.len().next_multiple_of(4), 0);

@@ -111,8 +111,20 @@ pub fn binary(op: &str, left: (Number, Scalar), right: (Number, Scalar)) -> (Num
                 "-" => a - b,
                 // 64 bits by 64 bits fit 128, but for the sign of the greatest.
                 "*" => a.wrapping_mul(b),
-                "/" => if b == 0 { a } else { a / b },
-                "%" => if b == 0 { 0 } else { a % b },
+                "/" => {
+                    if b == 0 {
+                        a
+                    } else {
+                        a / b
+                    }
+                }
+                "%" => {
+                    if b == 0 {
+                        0
+                    } else {
+                        a % b
+                    }
+                }
                 "&" => a & b,
                 "|" => a | b,
                 "^" => a ^ b,
@@ -161,7 +173,11 @@ pub fn encode_all(values: &[Number], scalar: Scalar) -> Vec<u8> {
 }
 
 pub fn decode_all(bytes: &[u8], scalar: Scalar, count: usize) -> Vec<Number> {
-    bytes.chunks_exact(scalar.size() as usize).take(count).map(|bytes| decode(bytes, scalar)).collect()
+    bytes
+        .chunks_exact(scalar.size() as usize)
+        .take(count)
+        .map(|bytes| decode(bytes, scalar))
+        .collect()
 }
 
 /// Values at the type's edges, and some between.
@@ -171,23 +187,74 @@ pub fn edges(scalar: Scalar) -> Vec<Number> {
     }
     if scalar.is_integer() {
         let (least, most) = limits(scalar);
-        let some = [least, least + 1, -100, -7, -3, -2, -1, 0, 1, 2, 3, 5, 8, 31, 33, 63, 100, most - 1, most];
-        let mut values: Vec<i128> = some.iter().copied().filter(|value| (least..=most).contains(value)).collect();
+        let some = [
+            least,
+            least + 1,
+            -100,
+            -7,
+            -3,
+            -2,
+            -1,
+            0,
+            1,
+            2,
+            3,
+            5,
+            8,
+            31,
+            33,
+            63,
+            100,
+            most - 1,
+            most,
+        ];
+        let mut values: Vec<i128> =
+            some.iter().copied().filter(|value| (least..=most).contains(value)).collect();
         values.dedup();
         return values.into_iter().map(Number::Int).collect();
     }
     let mut values = vec![
-        0.0, 1.0, 1.5, 2.0, 0.5, 2.5, 3.0, 0.1, 100.25, 127.5, 255.5, 256.0, 1e-3, 65504.0, 32767.0,
+        0.0,
+        1.0,
+        1.5,
+        2.0,
+        0.5,
+        2.5,
+        3.0,
+        0.1,
+        100.25,
+        127.5,
+        255.5,
+        256.0,
+        1e-3,
+        65504.0,
+        32767.0,
         f32::INFINITY,
     ];
     match scalar {
         // Subnormals of half are normal floats.
-        Scalar::Half => values.extend([5.960_464_5e-8, 6.097_555e-5, 6.103_515_6e-5, 1.000_976_6, 2049.0]),
+        Scalar::Half => {
+            values.extend([5.960_464_5e-8, 6.097_555e-5, 6.103_515_6e-5, 1.000_976_6, 2049.0])
+        }
         Scalar::BFloat => values.extend([1.007_812_5, 3.389_531_4e38, 1e-30, 1e10, 1e20]),
         _ => values.extend([
-            f32::MAX, f32::MIN_POSITIVE, 1e-40, 1e-45, 16_777_217.0, 2_147_483_520.0, 2_147_483_648.0,
-            4_294_967_040.0, 4_294_967_296.0, 9.223_371e18, 9.223_372e18, 1.844_674_3e19, 1.844_674_4e19,
-            65_519.0, 65_520.0, 1e-5, 0.333_333_34,
+            f32::MAX,
+            f32::MIN_POSITIVE,
+            1e-40,
+            1e-45,
+            16_777_217.0,
+            2_147_483_520.0,
+            2_147_483_648.0,
+            4_294_967_040.0,
+            4_294_967_296.0,
+            9.223_371e18,
+            9.223_372e18,
+            1.844_674_3e19,
+            1.844_674_4e19,
+            65_519.0,
+            65_520.0,
+            1e-5,
+            0.333_333_34,
         ]),
     }
     let mut all: Vec<f32> = values.iter().flat_map(|&value| [value, -value]).collect();

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use naga::{
     AddressSpace, ArraySize, AtomicFunction, Barrier, BinaryOperator, Block, Expression, Function,
-    GlobalVariable, Handle, Literal, LocalVariable, Module, PredeclaredType, Range,
-    ScalarKind, Span, Statement, Type, TypeInner, UnaryOperator, VectorSize,
+    GlobalVariable, Handle, Literal, LocalVariable, Module, PredeclaredType, Range, ScalarKind,
+    Span, Statement, Type, TypeInner, UnaryOperator, VectorSize,
 };
 
 use super::super::error::Fault;
@@ -254,7 +254,8 @@ impl Builder {
             debug_assert!(false, "no function {name}");
             return self.u32(0);
         };
-        let result = self.function.expressions.append(Expression::CallResult(function), Span::UNDEFINED);
+        let result =
+            self.function.expressions.append(Expression::CallResult(function), Span::UNDEFINED);
         let arguments = arguments.to_vec();
         self.push(Statement::Call { function, arguments, result: Some(result) });
         result
@@ -270,7 +271,12 @@ impl Builder {
     }
 
     /// Writes `value` if the word is still `expected`: the word before, and whether it was.
-    pub fn compare_exchange(&mut self, pointer: Value, expected: Value, value: Value) -> (Value, Value) {
+    pub fn compare_exchange(
+        &mut self,
+        pointer: Value,
+        expected: Value,
+        value: Value,
+    ) -> (Value, Value) {
         let kind = PredeclaredType::AtomicCompareExchangeWeakResult(naga::Scalar::U32);
         let ty = self.module.generate_predeclared_type(kind);
         let result = Expression::AtomicResult { ty, comparison: true };

@@ -4,16 +4,26 @@ use naga::{Barrier, BinaryOperator as Op, Expression, MathFunction, ScalarKind, 
 
 use super::super::ast::*;
 use super::super::types::{Register, Scalar, Type};
+use super::arithmetic::integer_suffix;
 use super::build::Value;
-use super::expr::integer_suffix;
 use super::memory::Combine;
 use super::*;
 
 /// Functions of PyTorch's headers whose result has the type of their argument; that of the others
 /// is float.
 const KEEPS_TYPE: &[&str] = &[
-    "i0", "i0e", "i1", "i1e", "igamma", "igammac", "spherical_bessel_j0", "sinc", "logaddexp",
-    "logaddexp2", "entr", "erfcx",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "igamma",
+    "igammac",
+    "spherical_bessel_j0",
+    "sinc",
+    "logaddexp",
+    "logaddexp2",
+    "entr",
+    "erfcx",
 ];
 
 /// Where a function's name says that it is from.
@@ -26,7 +36,12 @@ enum Origin {
 
 impl<'a> Lowering<'a> {
     /// Calls a function; none is the result of one that returns nothing.
-    pub(super) fn call(&mut self, at: u32, callee: &Path, arguments: &'a [Expr]) -> Result<Option<Typed>> {
+    pub(super) fn call(
+        &mut self,
+        at: u32,
+        callee: &Path,
+        arguments: &'a [Expr],
+    ) -> Result<Option<Typed>> {
         let (last, outer) = match callee.segments.as_slice() {
             [.., outer, last] => (last.name.as_str(), outer.name.as_str()),
             [last] => (last.name.as_str(), ""),
@@ -164,7 +179,8 @@ impl<'a> Lowering<'a> {
             }
             "pow" | "powr" => {
                 let [a, b] = self.values(at, name, arguments)?;
-                if !(origin == Origin::C10 && a.ty.scalar.is_integer() && b.ty.scalar.is_integer()) {
+                if !(origin == Origin::C10 && a.ty.scalar.is_integer() && b.ty.scalar.is_integer())
+                {
                     let keeps = origin != Origin::C10;
                     return self.library_call(at, "metal_precise_pow", &[a, b], keeps).map(Some);
                 }
@@ -180,10 +196,15 @@ impl<'a> Lowering<'a> {
                 let scalar = a.ty.scalar.common(b.ty.scalar).common(c.ty.scalar);
                 let lanes = a.ty.lanes.max(b.ty.lanes).max(c.ty.lanes);
                 let ty = Type { scalar, lanes };
-                let [a, b, c] = [self.convert(&a, ty, at)?, self.convert(&b, ty, at)?, self.convert(&c, ty, at)?];
+                let [a, b, c] = [
+                    self.convert(&a, ty, at)?,
+                    self.convert(&b, ty, at)?,
+                    self.convert(&c, ty, at)?,
+                ];
                 let mut result = a.clone();
                 for (lane, value) in result.lanes.iter_mut().enumerate() {
-                    let fused = self.math(MathFunction::Fma, &[*value, b.lanes[lane], c.lanes[lane]]);
+                    let fused =
+                        self.math(MathFunction::Fma, &[*value, b.lanes[lane], c.lanes[lane]]);
                     *value = self.round(fused, scalar);
                 }
                 result
@@ -193,10 +214,12 @@ impl<'a> Lowering<'a> {
                 let scalar = no.ty.scalar.common(yes.ty.scalar);
                 let scalar = if no.ty.scalar == yes.ty.scalar { no.ty.scalar } else { scalar };
                 let ty = Type { scalar, lanes: no.ty.lanes.max(yes.ty.lanes) };
-                let condition = self.convert(&condition, Type { scalar: Scalar::Bool, lanes: ty.lanes }, at)?;
+                let condition =
+                    self.convert(&condition, Type { scalar: Scalar::Bool, lanes: ty.lanes }, at)?;
                 let (no, yes) = (self.convert(&no, ty, at)?, self.convert(&yes, ty, at)?);
-                let lanes = (0..usize::from(ty.lanes))
-                    .map(|lane| self.b.select(condition.lanes[lane], yes.lanes[lane], no.lanes[lane]));
+                let lanes = (0..usize::from(ty.lanes)).map(|lane| {
+                    self.b.select(condition.lanes[lane], yes.lanes[lane], no.lanes[lane])
+                });
                 Typed { ty, lanes: lanes.collect() }
             }
             "popcount" | "clz" | "ctz" => {
@@ -253,7 +276,8 @@ impl<'a> Lowering<'a> {
                 let ty = Type { scalar, lanes };
                 let quotient = self.binary(BinaryOp::Divide, a, b, at)?;
                 let quotient = self.convert(&quotient, ty, at)?;
-                let floor = |this: &mut Self, &lane: &Value| this.b.call_known("metal_floor", &[lane]);
+                let floor =
+                    |this: &mut Self, &lane: &Value| this.b.call_known("metal_floor", &[lane]);
                 let lanes = quotient.lanes.iter().map(|lane| floor(self, lane)).collect();
                 return Ok(Typed { ty, lanes });
             }
@@ -277,7 +301,14 @@ impl<'a> Lowering<'a> {
     }
 
     /// The greater or the lesser of two; of floats, with `nan`, NaN if either is.
-    pub(super) fn extreme(&mut self, max: bool, nan: bool, a: &Typed, b: &Typed, at: u32) -> Result<Typed> {
+    pub(super) fn extreme(
+        &mut self,
+        max: bool,
+        nan: bool,
+        a: &Typed,
+        b: &Typed,
+        at: u32,
+    ) -> Result<Typed> {
         let scalar = match a.ty.scalar == b.ty.scalar {
             true => a.ty.scalar,
             false => a.ty.scalar.common(b.ty.scalar),
@@ -356,7 +387,13 @@ impl<'a> Lowering<'a> {
 
     /// A function of the library, lane by lane, its arguments converted to its parameters' types.
     /// A float result becomes half or bfloat with `keeps_type`, if the arguments are.
-    fn library_call(&mut self, at: u32, name: &str, values: &[Typed], keeps_type: bool) -> Result<Typed> {
+    fn library_call(
+        &mut self,
+        at: u32,
+        name: &str,
+        values: &[Typed],
+        keeps_type: bool,
+    ) -> Result<Typed> {
         let parameters = self.b.parameters(name).unwrap_or_default();
         if parameters.len() != values.len() {
             return Err(arity(at, name, values.len(), parameters.len()));
@@ -366,7 +403,8 @@ impl<'a> Lowering<'a> {
         let unknown = || Fault::unsupported(at, format!("function `{name}`"));
         for (value, parameter) in values.iter().zip(&parameters) {
             if is_words(parameter) {
-                let wide = self.convert(value, Type { scalar: Scalar::Long, lanes: value.ty.lanes }, at)?;
+                let wide =
+                    self.convert(value, Type { scalar: Scalar::Long, lanes: value.ty.lanes }, at)?;
                 let mut pairs = Lanes::new();
                 for &lane in &wide.lanes {
                     let words = self.split_words(lane, Scalar::Long);
@@ -386,8 +424,10 @@ impl<'a> Lowering<'a> {
         };
         let mut results = Lanes::new();
         for lane in 0..usize::from(lanes) {
-            let arguments: Option<Vec<Value>> = converted.iter().map(|value| value.lane(lane)).collect();
-            let arguments = arguments.ok_or_else(|| Fault::parse(at, "vectors of several sizes"))?;
+            let arguments: Option<Vec<Value>> =
+                converted.iter().map(|value| value.lane(lane)).collect();
+            let arguments =
+                arguments.ok_or_else(|| Fault::parse(at, "vectors of several sizes"))?;
             let mut result = self.b.call(at, name, &arguments)?;
             if wide {
                 let [low, high] = [0, 1].map(|word| self.b.access_index(result, word));
@@ -463,7 +503,8 @@ impl<'a> Lowering<'a> {
             }
             "replace" => {
                 let [candidate, current] = self.values(at, member, arguments)?;
-                let (candidate, current) = (self.convert(&candidate, ty, at)?, self.convert(&current, ty, at)?);
+                let (candidate, current) =
+                    (self.convert(&candidate, ty, at)?, self.convert(&current, ty, at)?);
                 let op = if max { BinaryOp::Greater } else { BinaryOp::Less };
                 let mut beats = self.binary(op, &candidate, &current, at)?;
                 if ty.scalar.is_float() {
@@ -475,9 +516,11 @@ impl<'a> Lowering<'a> {
                 }
                 Ok(beats)
             }
-            "threadgroup_reduce" => {
-                self.reduction(at, if max { "threadgroup_max" } else { "threadgroup_min" }, arguments)
-            }
+            "threadgroup_reduce" => self.reduction(
+                at,
+                if max { "threadgroup_max" } else { "threadgroup_min" },
+                arguments,
+            ),
             _ => Err(Fault::unsupported(at, format!("`{member}` of MaxOp or MinOp"))),
         }
     }

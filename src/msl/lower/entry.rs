@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use naga::{
-    AddressSpace, Binding, BinaryOperator, BuiltIn, FunctionArgument, GlobalVariable, ResourceBinding,
-    ShaderStage, Span, StorageAccess, StructMember, TypeInner, VectorSize,
+    AddressSpace, BinaryOperator, Binding, BuiltIn, FunctionArgument, GlobalVariable,
+    ResourceBinding, ShaderStage, Span, StorageAccess, StructMember, TypeInner, VectorSize,
 };
 
 use super::super::ast::{Builtin, Parameter};
@@ -70,7 +70,11 @@ impl<'a> Lowering<'a> {
         for (name, builtin, vector) in arguments {
             let ty = if vector { b.vec3u() } else { b.register_ty(Register::U32) };
             let binding = Some(Binding::BuiltIn(builtin));
-            b.function.arguments.push(FunctionArgument { name: Some(name.to_owned()), ty, binding });
+            b.function.arguments.push(FunctionArgument {
+                name: Some(name.to_owned()),
+                ty,
+                binding,
+            });
         }
         let local_index = b.expr(naga::Expression::FunctionArgument(3));
         let mut lowering = Self {
@@ -285,7 +289,9 @@ fn group_size(kernel: &Kernel, layout: &Layout<'_>) -> Result<u32> {
     let most = kernel.max_threads.unwrap_or(LARGEST_GROUP).min(LARGEST_GROUP);
     match size {
         Some(size) if size > 0 && size <= most => Ok(size),
-        _ => Err(Fault::layout(format!("a group of {x} x {y} x {z} threads, allowed are 1 to {most}"))),
+        _ => Err(Fault::layout(format!(
+            "a group of {x} x {y} x {z} threads, allowed are 1 to {most}"
+        ))),
     }
 }
 
@@ -372,7 +378,11 @@ fn shifted(b: &mut Builder, value: Value, by: u32) -> Value {
 }
 
 /// Per slot, whether `of` holds for any argument in it.
-fn per_slot(kernel: &Kernel, layout: &Layout<'_>, of: impl Fn(&str, Type, Access) -> bool) -> Vec<bool> {
+fn per_slot(
+    kernel: &Kernel,
+    layout: &Layout<'_>,
+    of: impl Fn(&str, Type, Access) -> bool,
+) -> Vec<bool> {
     let slots = layout.slots.iter().max().map_or(0, |&last| last as usize + 1);
     let mut result = vec![false; slots];
     let buffers = kernel.params.iter().filter_map(|param| match param.kind {

@@ -4,6 +4,7 @@
 //! ones. Variables that nothing assigns to after their declaration are plain expressions, the
 //! others are function variables.
 
+mod arithmetic;
 mod build;
 mod call;
 mod convert;
@@ -12,6 +13,7 @@ mod expr;
 mod memory;
 mod reduce;
 mod stmt;
+mod target;
 
 use std::collections::HashMap;
 

@@ -19,7 +19,12 @@ const UINT: Type = Type::scalar(Scalar::UInt);
 
 impl<'a> Lowering<'a> {
     /// `threadgroup_sum` and its relatives.
-    pub(super) fn reduction(&mut self, at: u32, name: &str, arguments: &'a [Expr]) -> Result<Typed> {
+    pub(super) fn reduction(
+        &mut self,
+        at: u32,
+        name: &str,
+        arguments: &'a [Expr],
+    ) -> Result<Typed> {
         self.need_uniform(at)?;
         let kind = name.strip_prefix("threadgroup_").unwrap_or(name);
         match (kind, arguments) {
@@ -47,7 +52,10 @@ impl<'a> Lowering<'a> {
                 let size = self.count(size)?;
                 self.welford_combine_all(at, data, size)
             }
-            _ => Err(Fault::unsupported(at, format!("function `{name}` with {} arguments", arguments.len()))),
+            _ => Err(Fault::unsupported(
+                at,
+                format!("function `{name}` with {} arguments", arguments.len()),
+            )),
         }
     }
 
@@ -113,7 +121,7 @@ impl<'a> Lowering<'a> {
         let wide = result.scalar.size() == 8;
         let words = match wide {
             true => self.split_words(own, result.scalar),
-            false => [self.to_bits(own, result.scalar), self.b.u32(0)],
+            false => [self.encode(own, result.scalar), self.b.u32(0)],
         };
         let index = self.count(index)?;
         let size = self.count(size)?;
@@ -123,7 +131,7 @@ impl<'a> Lowering<'a> {
         let [low, high] = [0, 1].map(|word| self.b.access_index(pair, word));
         let value = match wide {
             true => self.join_words(low, high, result.scalar),
-            false => self.from_bits(low, result.scalar),
+            false => self.decode(low, result.scalar),
         };
         Ok(Typed::scalar(result.scalar, value))
     }
@@ -182,7 +190,10 @@ impl<'a> Lowering<'a> {
     /// Mean, sum of squared distances to it, and count, of the scalars in `data`.
     fn welford_reduce(&mut self, at: u32, data: Pointer, size: Value) -> Result<Typed> {
         if data.ty.lanes != 1 {
-            return Err(Fault::unsupported(at, format!("threadgroup_welford_reduce of {}", data.ty)));
+            return Err(Fault::unsupported(
+                at,
+                format!("threadgroup_welford_reduce of {}", data.ty),
+            ));
         }
         self.b.barrier(naga::Barrier::WORK_GROUP);
         let count = self.b.convert(size, Register::F32);
@@ -198,7 +209,10 @@ impl<'a> Lowering<'a> {
     /// The same from triples of mean, squares and count.
     fn welford_combine_all(&mut self, at: u32, data: Pointer, size: Value) -> Result<Typed> {
         if data.ty.lanes != 3 {
-            return Err(Fault::unsupported(at, format!("threadgroup_welford_combine of {}", data.ty)));
+            return Err(Fault::unsupported(
+                at,
+                format!("threadgroup_welford_combine of {}", data.ty),
+            ));
         }
         self.b.barrier(naga::Barrier::WORK_GROUP);
         let count = self.sum_over(at, data, size, |_, triple| Ok(triple.lanes[2]))?;

@@ -27,9 +27,7 @@ impl<'a> Lowering<'a> {
                 declarations.iter().try_for_each(|declaration| self.declare(declaration))
             }
             StmtKind::Expr(expr) => self.effect(expr),
-            StmtKind::Block(statements) => {
-                self.scoped(|this| this.statements(statements))
-            }
+            StmtKind::Block(statements) => self.scoped(|this| this.statements(statements)),
             StmtKind::If { condition, accept, reject } => {
                 let condition_value = self.value(condition)?;
                 let condition = self.truth(&condition_value, condition.at)?;
@@ -70,7 +68,8 @@ impl<'a> Lowering<'a> {
             StmtKind::DoWhile { body, condition } => {
                 let body = self.branch(|this| this.statement(body))?;
                 self.b.open();
-                let again = self.value(condition).and_then(|value| self.truth(&value, condition.at));
+                let again =
+                    self.value(condition).and_then(|value| self.truth(&value, condition.at));
                 let leave = again.map(|again| self.b.not(again));
                 let continuing = self.b.close();
                 self.b.loop_(body, continuing, Some(leave?));
