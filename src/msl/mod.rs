@@ -41,7 +41,7 @@ use std::sync::Arc;
 pub use error::Error;
 pub use types::{Scalar, Type};
 
-use ast::{KernelSyntax, Parameter};
+use ast::{HelperSyntax, KernelSyntax, Parameter};
 use usage::Usage;
 
 /// The element type of a buffer argument.
@@ -82,7 +82,16 @@ pub struct Library {
 impl Library {
     /// Finds and parses all kernels of `source`. A source without any is an empty library.
     pub fn parse(source: &str) -> Result<Self, Error> {
-        let sites = scan::kernels(source);
+        let (sites, helpers) = scan::sites(source);
+        // One that cannot be parsed is an unknown function to whoever calls it.
+        let helpers: Arc<[Helper]> = helpers
+            .iter()
+            .filter_map(|site| {
+                let syntax = parser::parse_helper(source, site.start).ok()?;
+                let usage = Usage::of(&syntax.body);
+                (syntax.name == site.name).then_some(Helper { syntax, usage })
+            })
+            .collect();
         let mut kernels = Vec::with_capacity(sites.len());
         let (mut line, mut counted) = (1_u32, 0_usize);
         for (position, site) in sites.iter().enumerate() {
@@ -97,7 +106,7 @@ impl Library {
             let text: Arc<str> = source[site.line_start..end].into();
             let syntax = parser::parse_kernel(&text, site.parameters - site.line_start)
                 .map_err(|fault| fault.locate(site.name, &text, line))?;
-            kernels.push(Kernel::new(site, text, line, syntax));
+            kernels.push(Kernel::new(site, text, line, syntax, Arc::clone(&helpers)));
         }
         Ok(Self { kernels })
     }
@@ -122,10 +131,24 @@ pub struct Kernel {
     first_line: u32,
     syntax: KernelSyntax,
     usage: Usage,
+    helpers: Arc<[Helper]>,
+}
+
+/// A function of the source's own, of values to a value.
+#[derive(Clone, Debug)]
+struct Helper {
+    syntax: HelperSyntax,
+    usage: Usage,
 }
 
 impl Kernel {
-    fn new(site: &scan::Site<'_>, text: Arc<str>, first_line: u32, syntax: KernelSyntax) -> Self {
+    fn new(
+        site: &scan::Site<'_>,
+        text: Arc<str>,
+        first_line: u32,
+        syntax: KernelSyntax,
+        helpers: Arc<[Helper]>,
+    ) -> Self {
         let usage = Usage::of(&syntax.body);
         let params = syntax.parameters.iter().filter_map(|parameter| match parameter {
             Parameter::Buffer { name, index, ty, constant, .. } => {
@@ -147,6 +170,7 @@ impl Kernel {
             first_line,
             syntax,
             usage,
+            helpers,
         }
     }
 

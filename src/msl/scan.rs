@@ -4,6 +4,8 @@
 //! used of those is known by name, so that the headers are only skipped: comments, strings and
 //! preprocessor lines are passed over, and `kernel void NAME(` starts a kernel.
 
+use super::types::Type;
+
 /// Where a kernel stands in a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Site<'a> {
@@ -16,12 +18,30 @@ pub(super) struct Site<'a> {
     pub max_threads: Option<u32>,
 }
 
-/// All kernels of `source`, in its order.
-pub(super) fn kernels(source: &str) -> Vec<Site<'_>> {
+/// Where a function outside of all namespaces may be defined: it takes what precedes its name for
+/// a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HelperSite<'a> {
+    pub name: &'a str,
+    /// Byte offset of its type.
+    pub start: usize,
+}
+
+/// All kernels of `source`, in its order, and what may be functions of its own.
+pub(super) fn sites(source: &str) -> (Vec<Site<'_>>, Vec<HelperSite<'_>>) {
     let mut sites = Vec::new();
-    let mut words = Words { source, at: 0, line_has_code: false };
+    let mut helpers = Vec::new();
+    let mut words = Words { source, at: 0, line_has_code: false, depth: 0 };
+    let mut previous = ("", 0);
     let mut max_threads = None;
     while let Some((word, start)) = words.next() {
+        let (before, before_start) = std::mem::replace(&mut previous, (word, start));
+        if words.depth == 0
+            && Type::from_name(before).is_some()
+            && source[words.at..].trim_start().starts_with('(')
+        {
+            helpers.push(HelperSite { name: word, start: before_start });
+        }
         match word {
             "max_total_threads_per_threadgroup" => {
                 max_threads = number_in_parentheses(&source[words.at..]);
@@ -38,7 +58,7 @@ pub(super) fn kernels(source: &str) -> Vec<Site<'_>> {
             _ => {}
         }
     }
-    sites
+    (sites, helpers)
 }
 
 fn site(source: &str, start: usize, after: usize, max_threads: Option<u32>) -> Option<Site<'_>> {
@@ -72,6 +92,8 @@ struct Words<'a> {
     source: &'a str,
     at: usize,
     line_has_code: bool,
+    /// Braces that are open.
+    depth: usize,
 }
 
 impl<'a> Words<'a> {
@@ -98,6 +120,11 @@ impl<'a> Words<'a> {
                 }
                 b'0'..=b'9' => self.at = self.past_word(self.at),
                 _ => {
+                    match byte {
+                        b'{' => self.depth += 1,
+                        b'}' => self.depth = self.depth.saturating_sub(1),
+                        _ => {}
+                    }
                     self.line_has_code |= !byte.is_ascii_whitespace();
                     self.at += 1;
                 }
@@ -152,7 +179,7 @@ mod tests {
             template <typename T> T kernel_of(T kernel);\n\
             [[max_total_threads_per_threadgroup(12)]]\n  kernel void yes (device float* a) {}\n\
             [[kernel]] void also(device float* a) {}\n";
-        let sites = kernels(source);
+        let sites = sites(source).0;
         let found: Vec<_> = sites.iter().map(|site| (site.name, site.max_threads)).collect();
         assert_eq!(found, [("yes", Some(12)), ("also", None)]);
         assert!(sites.iter().all(|site| source[site.parameters..].starts_with('(')));
@@ -161,7 +188,7 @@ mod tests {
     #[test]
     fn survives_open_ends() {
         for source in ["\"abc\\", "/* x", "# \\", "kernel void", "kernel void a", "", "kernel"] {
-            assert_eq!(kernels(source), []);
+            assert_eq!(sites(source), (Vec::new(), Vec::new()));
         }
     }
 }

@@ -373,6 +373,11 @@ impl<'a> Lowering<'a> {
             Origin::Metal => vec![callee.joined("_"), metal, precise],
             Origin::Unqualified => vec![metal, precise, c10],
         };
+        if origin == Origin::Unqualified
+            && let Some(helper) = self.helper(last)
+        {
+            return self.call_helper(at, helper, arguments);
+        }
         let Some(name) = candidates.into_iter().find(|name| self.b.has(name)) else {
             let name = callee.joined("::");
             return Err(Fault::unsupported(at, format!("function `{name}`")));

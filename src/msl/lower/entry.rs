@@ -80,6 +80,9 @@ impl<'a> Lowering<'a> {
         let mut lowering = Self {
             b,
             kernel,
+            usage: &kernel.usage,
+            calls: Vec::new(),
+            helpers: HashMap::new(),
             int64: layout.int64,
             group,
             buffers: Vec::new(),

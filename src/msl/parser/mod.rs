@@ -18,7 +18,7 @@ type Result<T> = std::result::Result<T, Fault>;
 /// its body.
 pub(super) fn parse_kernel(text: &str, start: usize) -> Result<KernelSyntax> {
     let spots = tokens(text, start)?;
-    let mut parser = Parser { spots: &spots, next: 0, depth: 0 };
+    let mut parser = Parser { spots: &spots, next: 0, depth: 0, in_kernel: true };
     parser.expect("(")?;
     let mut parameters = Vec::new();
     let mut arguments = 0;
@@ -36,10 +36,39 @@ pub(super) fn parse_kernel(text: &str, start: usize) -> Result<KernelSyntax> {
     Ok(KernelSyntax { parameters, body })
 }
 
+/// Parses a function from its type, at byte `start`, to the end of its body: one that takes values
+/// and gives one.
+pub(super) fn parse_helper(text: &str, start: usize) -> Result<HelperSyntax> {
+    let spots = tokens(text, start)?;
+    let mut parser = Parser { spots: &spots, next: 0, depth: 0, in_kernel: false };
+    let result = parser.type_name()?;
+    let name = parser.word("a function's name")?.to_owned();
+    parser.expect("(")?;
+    let mut parameters = Vec::new();
+    if !parser.take(")") {
+        loop {
+            let ty = parser.type_name()?;
+            let name = parser.word("a parameter's name")?.to_owned();
+            if ty.pointer || !matches!(ty.kind, TypeKind::Known(_)) {
+                return Err(Fault::unsupported(ty.at, format!("parameter `{name}`")));
+            }
+            parameters.push((name, ty));
+            if parser.take(")") {
+                break;
+            }
+            parser.expect(",")?;
+        }
+    }
+    parser.expect("{")?;
+    let body = parser.block()?;
+    Ok(HelperSyntax { name, result, parameters, body })
+}
+
 struct Parser<'a> {
     spots: &'a [Spot<'a>],
     next: usize,
     depth: u16,
+    in_kernel: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -272,11 +301,16 @@ impl<'a> Parser<'a> {
             Token::Word(word @ ("return" | "break" | "continue")) => {
                 self.advance();
                 if word == "return" && !self.is(";") {
-                    return Err(Fault::parse(self.at(), "a kernel that returns a value"));
+                    if self.in_kernel {
+                        return Err(Fault::parse(self.at(), "a kernel that returns a value"));
+                    }
+                    let value = self.comma_free_expression()?;
+                    self.expect(";")?;
+                    return Ok(Stmt { kind: StmtKind::Return(Some(value)) });
                 }
                 self.expect(";")?;
                 match word {
-                    "return" => StmtKind::Return,
+                    "return" => StmtKind::Return(None),
                     "break" => StmtKind::Break,
                     _ => StmtKind::Continue,
                 }
