@@ -27,10 +27,18 @@ pub(super) struct HelperSite<'a> {
     pub start: usize,
 }
 
-/// All kernels of `source`, in its order, and what may be functions of its own.
-pub(super) fn sites(source: &str) -> (Vec<Site<'_>>, Vec<HelperSite<'_>>) {
-    let mut sites = Vec::new();
-    let mut helpers = Vec::new();
+/// What a source holds, in its order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sites<'a> {
+    pub kernels: Vec<Site<'a>>,
+    /// What may be functions of its own.
+    pub helpers: Vec<HelperSite<'a>>,
+    /// Where what may be constants of its own starts, as byte offsets.
+    pub constants: Vec<usize>,
+}
+
+pub(super) fn sites(source: &str) -> Sites<'_> {
+    let mut sites = Sites::default();
     let mut words = Words { source, at: 0, line_has_code: false, depth: 0 };
     let mut previous = ("", 0);
     let mut max_threads = None;
@@ -40,7 +48,15 @@ pub(super) fn sites(source: &str) -> (Vec<Site<'_>>, Vec<HelperSite<'_>>) {
             && Type::from_name(before).is_some()
             && source[words.at..].trim_start().starts_with('(')
         {
-            helpers.push(HelperSite { name: word, start: before_start });
+            sites.helpers.push(HelperSite { name: word, start: before_start });
+        }
+        if words.depth == 0 && word == "constant" && before != "constexpr" {
+            // `constant T NAME = ...;`: nothing else comes before the `=`.
+            let rest = &source[words.at..];
+            let sign = rest.find(['=', ',', '(', ')', '{', '}', ';', '*', '&', '[', '"', '#', '/']);
+            if sign.is_some_and(|sign| rest[sign..].starts_with('=')) {
+                sites.constants.push(start);
+            }
         }
         match word {
             "max_total_threads_per_threadgroup" => {
@@ -52,13 +68,13 @@ pub(super) fn sites(source: &str) -> (Vec<Site<'_>>, Vec<HelperSite<'_>>) {
                 };
                 max_threads = None;
                 words.at = site.parameters;
-                sites.push(site);
+                sites.kernels.push(site);
             }
             "namespace" | "struct" | "template" => max_threads = None,
             _ => {}
         }
     }
-    (sites, helpers)
+    sites
 }
 
 fn site(source: &str, start: usize, after: usize, max_threads: Option<u32>) -> Option<Site<'_>> {
@@ -179,7 +195,7 @@ mod tests {
             template <typename T> T kernel_of(T kernel);\n\
             [[max_total_threads_per_threadgroup(12)]]\n  kernel void yes (device float* a) {}\n\
             [[kernel]] void also(device float* a) {}\n";
-        let sites = sites(source).0;
+        let sites = sites(source).kernels;
         let found: Vec<_> = sites.iter().map(|site| (site.name, site.max_threads)).collect();
         assert_eq!(found, [("yes", Some(12)), ("also", None)]);
         assert!(sites.iter().all(|site| source[site.parameters..].starts_with('(')));
@@ -188,7 +204,7 @@ mod tests {
     #[test]
     fn survives_open_ends() {
         for source in ["\"abc\\", "/* x", "# \\", "kernel void", "kernel void a", "", "kernel"] {
-            assert_eq!(sites(source), (Vec::new(), Vec::new()));
+            assert_eq!(sites(source), Sites::default());
         }
     }
 }

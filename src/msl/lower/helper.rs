@@ -91,11 +91,12 @@ impl<'a> Lowering<'a> {
     }
 
     fn helper_body(&mut self, helper: &'a Helper, result: Type) -> Result<()> {
-        self.scopes.push(HashMap::new());
         let ty = self.b.register_ty(result.scalar.register());
         self.b.function.name = Some(helper.syntax.name.clone());
         self.b.function.result = Some(FunctionResult { ty, binding: None });
         self.b.open();
+        self.declare_constants();
+        self.scopes.push(HashMap::new());
         for (name, ty) in &helper.syntax.parameters {
             let entity = self.helper_parameter(name, known(ty, ty.at)?, helper)?;
             if let Some(scope) = self.scopes.last_mut() {
@@ -111,6 +112,21 @@ impl<'a> Lowering<'a> {
         }
         self.b.function.body = self.b.close();
         Ok(())
+    }
+
+    /// Opens a scope with the source's constants, in the function that is being built. One that
+    /// cannot be computed is an unknown name to whoever uses it.
+    pub(super) fn declare_constants(&mut self) {
+        self.scopes.push(HashMap::new());
+        let kernel: &'a Kernel = self.kernel;
+        for constant in kernel.constants.iter() {
+            self.b.open_discarded();
+            let computable = self.declare(constant).is_ok();
+            self.b.close_discarded();
+            if computable && self.declare(constant).is_err() {
+                return;
+            }
+        }
     }
 
     fn helper_parameter(&mut self, name: &str, ty: Type, helper: &Helper) -> Result<Entity> {

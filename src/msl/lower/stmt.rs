@@ -135,7 +135,7 @@ impl<'a> Lowering<'a> {
         result.map(|()| block)
     }
 
-    fn declare(&mut self, declaration: &'a Declaration) -> Result<()> {
+    pub(super) fn declare(&mut self, declaration: &'a Declaration) -> Result<()> {
         let entity = self.declared(declaration)?;
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(&declaration.name, entity);

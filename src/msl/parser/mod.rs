@@ -64,6 +64,19 @@ pub(super) fn parse_helper(text: &str, start: usize) -> Result<HelperSyntax> {
     Ok(HelperSyntax { name, result, parameters, body })
 }
 
+/// Parses `constant T NAME = value;`, which starts at byte `start`.
+pub(super) fn parse_constants(text: &str, start: usize) -> Result<Vec<Declaration>> {
+    let end =
+        text.get(start..).and_then(|rest| rest.find(';')).map_or(text.len(), |end| start + end);
+    let spots = tokens(text.get(..end).unwrap_or_default(), start)?;
+    let mut parser = Parser { spots: &spots, next: 0, depth: 0, in_kernel: false };
+    let declarations = parser.declarations()?;
+    match parser.token() {
+        Token::End => Ok(declarations),
+        _ => Err(Fault::parse(parser.at(), "a constant that does not end")),
+    }
+}
+
 struct Parser<'a> {
     spots: &'a [Spot<'a>],
     next: usize,
