@@ -375,3 +375,86 @@ impl<'a> Parser<'a> {
         self.node(at, depth, kind)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::lexer::tokens;
+    use super::*;
+
+    /// The expression with all its parentheses.
+    fn shape(expr: &Expr) -> String {
+        let list = |exprs: &[Expr]| exprs.iter().map(shape).collect::<Vec<_>>().join(", ");
+        match &expr.kind {
+            ExprKind::Int { value, .. } => value.to_string(),
+            ExprKind::Float { value, .. } => format!("{value:?}"),
+            ExprKind::Bool(value) => value.to_string(),
+            ExprKind::Path(path) => path.joined("::"),
+            ExprKind::Unary { op, operand } => format!("{op:?}({})", shape(operand)),
+            ExprKind::Binary { op, left, right } => {
+                format!("{op:?}({}, {})", shape(left), shape(right))
+            }
+            ExprKind::Assign { op, target, value } => {
+                format!("Assign{op:?}({}, {})", shape(target), shape(value))
+            }
+            ExprKind::Step { target, up, prefix } => {
+                format!("Step({}, {up}, {prefix})", shape(target))
+            }
+            ExprKind::Conditional { condition, accept, reject } => {
+                format!("If({}, {}, {})", shape(condition), shape(accept), shape(reject))
+            }
+            ExprKind::Call { callee, arguments } => {
+                format!("{}({})", callee.joined("::"), list(arguments))
+            }
+            ExprKind::Index { base, index } => format!("Index({}, {})", shape(base), shape(index)),
+            ExprKind::Member { base, name } => format!("Member({}, {name})", shape(base)),
+            ExprKind::Cast { arguments, .. } => format!("Cast({})", list(arguments)),
+            ExprKind::PointerCast { operand, .. } => format!("PointerCast({})", shape(operand)),
+            ExprKind::Bits { operand, .. } => format!("Bits({})", shape(operand)),
+        }
+    }
+
+    fn parsed(text: &str) -> String {
+        // In braces, for the tokens end with the first that closes.
+        let text = format!("{{{text}}}");
+        let spots = tokens(&text, 0).unwrap();
+        let mut parser = Parser { spots: &spots, next: 1, depth: 0, in_kernel: true };
+        let expr = parser.expression().unwrap();
+        assert_eq!(parser.token(), Token::Sign("}"), "{text}");
+        shape(&expr)
+    }
+
+    #[test]
+    fn precedence_follows_cpp() {
+        for (text, expected) in [
+            ("a + b * c - d", "Subtract(Add(a, Multiply(b, c)), d)"),
+            ("a << 1 + 2 >> b", "ShiftRight(ShiftLeft(a, Add(1, 2)), b)"),
+            ("a & b == c | d ^ e", "Or(And(a, Equal(b, c)), Xor(d, e))"),
+            ("a < b != c >= d", "NotEqual(Less(a, b), GreaterEqual(c, d))"),
+            ("a || b && c || d", "LogicalOr(LogicalOr(a, LogicalAnd(b, c)), d)"),
+            ("a ? b : c ? d : e", "If(a, b, If(c, d, e))"),
+            ("a = b ? c : d = e", "AssignNone(a, If(b, c, AssignNone(d, e)))"),
+            ("a >>= b > c", "AssignSome(ShiftRight)(a, Greater(b, c))"),
+            (
+                "-a.x[1]++ * !b",
+                "Multiply(Negate(Step(Index(Member(a, x), 1), true, false)), Not(b))",
+            ),
+            ("(int)a + (b)", "Add(Cast(a), b)"),
+            ("(a) - b", "Subtract(a, b)"),
+            ("static_cast<decltype(a>b)>(c) > d", "Greater(Cast(c), d)"),
+            ("::metal::precise::exp(a) - x::y", "Subtract(metal::precise::exp(a), x::y)"),
+            ("metal::float2(a, 1)", "Cast(a, 1)"),
+            ("float3{a, b, c}.zyx", "Member(Cast(a, b, c), zyx)"),
+            ("as_type<uint>(a)", "Bits(a)"),
+            ("(device uint*)a + 1", "Add(PointerCast(a), 1)"),
+        ] {
+            assert_eq!(parsed(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn templates_close_next_to_each_other() {
+        let text = "reinterpret_cast<device c10::metal::AtomicType<float>::type*>(a)";
+        assert_eq!(parsed(text), "PointerCast(a)");
+        assert_eq!(parsed("static_cast<metal::atomic<int>>(a)"), "Cast(a)");
+    }
+}

@@ -68,6 +68,10 @@ pub(super) fn parse_helper(text: &str, start: usize) -> Result<HelperSyntax> {
 pub(super) fn parse_constants(text: &str, start: usize) -> Result<Vec<Declaration>> {
     let end =
         text.get(start..).and_then(|rest| rest.find(';')).map_or(text.len(), |end| start + end);
+    if text.get(start..end).is_some_and(|constant| constant.contains('{')) {
+        // The tokens would end with the brace that closes.
+        return Err(Fault::unsupported(0, "a constant with braces"));
+    }
     let spots = tokens(text.get(..end).unwrap_or_default(), start)?;
     let mut parser = Parser { spots: &spots, next: 0, depth: 0, in_kernel: false };
     let declarations = parser.declarations()?;
