@@ -124,10 +124,10 @@ fn c10_metal_bessel_y0_forward(x: f32) -> f32 {
     if (x > 5.0) {
         return math_bessel_0_large(x, true);
     }
-    let z = x * x;
-    let p = -0.0738043 + z * (0.17760603 + z * (-0.016073985 + z * (5.3861e-4 + z * (-9.496549e-6
-        + z * (1.0376575e-7 + z * (-7.816692e-10 + z * (4.631124e-12 + z * (-2.7125729e-14
-        + z * 1.3720626e-16))))))));
+    let u = x * x - 12.5;
+    let p = 0.48372486 + u * (-0.034612466 + u * (-3.0116898e-3 + u * (1.9892039e-4 + u * (-4.567696e-6
+        + u * (5.7787656e-8 + u * (-4.7293225e-10 + u * (2.7240044e-12 + u * (-1.0662888e-14
+        + u * 4.217285e-17))))))));
     return p + 0.63661975 * math_log_core(x, 0, 0.0) * math_j0_small(x);
 }
 
@@ -139,16 +139,13 @@ fn c10_metal_bessel_y1_forward(x: f32) -> f32 {
     if (x > 5.0) {
         return math_bessel_1_large(x, true);
     }
-    if (math_magnitude(x) < 0x00200000u) {
-        return math_from_bits(0xff800000u);
-    }
     if (x < 1e-4) {
-        return -0.63661975 / x;
+        return metal_precise_divide(-0.63661975, x);
     }
-    let z = x * x;
-    let p = x * (-0.1960571 + z * (0.054348703 + z * (-2.9553168e-3 + z * (7.164648e-5 + z * (-9.933445e-7
-        + z * (9.001059e-9 + z * (-6.077526e-11 + z * (4.2286902e-13 + z * (-4.1213574e-15
-        + z * 2.911434e-17)))))))));
+    let u = x * x - 12.5;
+    let p = x * (0.1397494 + u * (7.2869207e-3 + u * (-1.0439699e-3 + u * (3.3969656e-5 + u * (-5.502128e-7
+        + u * (5.467548e-9 + u * (-3.730583e-11 + u * (1.9347508e-13 + u * (1.3023235e-16
+        + u * -3.7694617e-17)))))))));
     return p + 0.63661975 * (math_log_core(x, 0, 0.0) * math_j1_small(x) - 1.0 / x);
 }
 
@@ -255,8 +252,8 @@ fn math_k0_small(x: f32) -> f32 {
 
 // K1 for 0 < x <= 2.
 fn math_k1_small(x: f32) -> f32 {
-    if (math_magnitude(x) < 0x00200000u) {
-        return math_inf();
+    if (x < 1e-4) {
+        return metal_precise_divide(1.0, x);
     }
     let z = 0.25 * x * x;
     let p = z * (0.15443133 + z * (-0.67278427 + z * (-0.1815755 + z * (-0.019182004 + z * (-1.1139635e-3

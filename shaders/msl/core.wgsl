@@ -273,6 +273,64 @@ fn metal_fmod(x: f32, y: f32) -> f32 {
     return math_with_sign(bitcast<f32>(bits), x);
 }
 
+// q 2^e for q >= 2^29 whose last bit stands for all below it, rounded to nearest even, denormals included.
+fn math_assemble(q: u32, e: i32) -> f32 {
+    let zeros = countLeadingZeros(q);
+    let m = q << zeros;
+    let exponent = e + 31 - i32(zeros);
+    let shift = 8 + max(0, -126 - exponent);
+    if (shift >= 32) {
+        return bitcast<f32>(select(0u, 1u, shift == 32 && m > 0x80000000u));
+    }
+    let whole = m >> u32(shift);
+    let rest = m & ((1u << u32(shift)) - 1u);
+    let half = 1u << u32(shift - 1);
+    let rounded = whole + select(0u, 1u, rest > half || (rest == half && (whole & 1u) == 1u));
+    if (exponent < -126) {
+        return bitcast<f32>(rounded);
+    }
+    if (exponent > 127) {
+        return math_inf();
+    }
+    // The implied bit adds one to the exponent, and so does a carry.
+    return bitcast<f32>(rounded + (u32(exponent + 126) << 23u));
+}
+
+// Correctly rounded, by long division; WGSL's own operator may be off by 2.5 ulp and fails for large divisors.
+fn metal_precise_divide(x: f32, y: f32) -> f32 {
+    if (math_is_nan(x)) {
+        return x;
+    }
+    if (math_is_nan(y)) {
+        return y;
+    }
+    let sign = bitcast<f32>(bitcast<u32>(x) ^ bitcast<u32>(y));
+    if (math_is_inf(x) || math_is_zero(y)) {
+        if (math_is_inf(y) || math_is_zero(x)) {
+            return math_nan();
+        }
+        return math_with_sign(math_inf(), sign);
+    }
+    if (math_is_zero(x) || math_is_inf(y)) {
+        return math_with_sign(0.0, sign);
+    }
+    let a = math_normalize(x);
+    let b = math_normalize(y);
+    let my = bitcast<u32>(b.x) >> 8u;
+    var rest = bitcast<u32>(a.x) >> 8u;
+    var q = rest / my;
+    rest = rest % my;
+    for (var i = 0; i < 3; i++) {
+        rest = rest << 8u;
+        q = (q << 8u) | (rest / my);
+        rest = rest % my;
+    }
+    rest = rest << 6u;
+    q = (q << 6u) | (rest / my);
+    q = q | select(0u, 1u, rest % my != 0u);
+    return math_with_sign(math_assemble(q, a.y - b.y - 30), sign);
+}
+
 // Correctly rounded: the driver's root is a first guess, corrected against the integer N = m 2^23.
 fn metal_precise_sqrt(x: f32) -> f32 {
     if (math_is_nan(x) || math_is_zero(x)) {
@@ -339,6 +397,13 @@ fn metal_rsqrt(x: f32) -> f32 {
     return metal_precise_rsqrt(x);
 }
 
+// Of two numbers, by their bits: a comparison may take denormals for zero.
+fn math_less(x: f32, y: f32) -> bool {
+    let a = bitcast<i32>(math_magnitude(x));
+    let b = bitcast<i32>(math_magnitude(y));
+    return select(a, -a, math_is_negative(x)) < select(b, -b, math_is_negative(y));
+}
+
 // Metal's max and min prefer a number to a NaN; PyTorch's give the NaN.
 fn metal_max(x: f32, y: f32) -> f32 {
     if (math_is_nan(x)) {
@@ -347,7 +412,7 @@ fn metal_max(x: f32, y: f32) -> f32 {
     if (math_is_nan(y)) {
         return x;
     }
-    return select(x, y, x < y);
+    return select(x, y, math_less(x, y));
 }
 
 fn metal_min(x: f32, y: f32) -> f32 {
@@ -357,7 +422,7 @@ fn metal_min(x: f32, y: f32) -> f32 {
     if (math_is_nan(y)) {
         return x;
     }
-    return select(x, y, y < x);
+    return select(x, y, math_less(y, x));
 }
 
 fn c10_metal_max(x: f32, y: f32) -> f32 {
@@ -367,7 +432,7 @@ fn c10_metal_max(x: f32, y: f32) -> f32 {
     if (math_is_nan(y)) {
         return y;
     }
-    return select(x, y, x < y);
+    return select(x, y, math_less(x, y));
 }
 
 fn c10_metal_min(x: f32, y: f32) -> f32 {
@@ -377,5 +442,5 @@ fn c10_metal_min(x: f32, y: f32) -> f32 {
     if (math_is_nan(y)) {
         return y;
     }
-    return select(x, y, y < x);
+    return select(x, y, math_less(y, x));
 }

@@ -221,8 +221,9 @@ fn c10_metal_remainder(x: f32, y: f32) -> f32 {
     return r + y;
 }
 
+// A quotient a little below an integer would be floored to the one before.
 fn c10_metal_floor_divide(x: f32, y: f32) -> f32 {
-    return metal_floor(x / y);
+    return metal_floor(metal_precise_divide(x, y));
 }
 
 fn c10_metal_fmod(x: f32, y: f32) -> f32 {

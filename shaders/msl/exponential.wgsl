@@ -235,8 +235,8 @@ fn math_negate_wide(v: vec2<u32>) -> vec2<u32> {
     return vec2<u32>(0u - v.x, ~v.y + select(0u, 1u, v.x == 0u));
 }
 
-// |x|^y for finite x and y, neither zero: the logarithm to 2^-31, relative, as an integer.
-fn math_pow_positive(x: f32, y: f32) -> f32 {
+// |x|^y 2^k for finite x and y, neither zero: the logarithm to 2^-31, relative, as an integer.
+fn math_pow_scaled(x: f32, y: f32, k: i32) -> f32 {
     let parts = math_normalize(x);
     let m = bitcast<u32>(parts.x) >> 8u;
     let i = (m >> 19u) & 15u;
@@ -274,7 +274,7 @@ fn math_pow_positive(x: f32, y: f32) -> f32 {
         }
     }
     if ((l.x | l.y) == 0u) {
-        return 1.0;
+        return math_scale(1.0, k);
     }
     if (l.y == 0u) {
         l = vec2<u32>(0u, l.x);
@@ -295,13 +295,13 @@ fn math_pow_positive(x: f32, y: f32) -> f32 {
         return math_inf();
     }
     if (s < -26) {
-        return 1.0;
+        return math_scale(1.0, k);
     }
     let split = math_split_fixed(math_mul_wide(l.y, bitcast<u32>(factor.x)), s);
     if (negative) {
-        return math_scale(1.0 + math_exp2m1(-split.f), -split.n);
+        return math_scale(1.0 + math_exp2m1(-split.f), k - split.n);
     }
-    return math_scale(1.0 + math_exp2m1(split.f), split.n);
+    return math_scale(1.0 + math_exp2m1(split.f), split.n + k);
 }
 
 // 0: y is no integer; 1: odd; 2: even. y is finite.
@@ -352,7 +352,7 @@ fn metal_precise_pow(x: f32, y: f32) -> f32 {
         if (math_is_negative(x) && parity == 0u) {
             return math_nan();
         }
-        result = math_pow_positive(x, y);
+        result = math_pow_scaled(x, y, 0);
     }
     if (flip) {
         return math_negate(result);

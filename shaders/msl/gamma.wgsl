@@ -87,13 +87,15 @@ fn math_gamma_positive(x: f32) -> f32 {
     if (x < 1.0) {
         return math_gamma_kernel(x - 0.5) / x;
     }
-    var y = x;
-    var product = 1.0;
-    for (var i = 0; i < 36 && y > 2.0; i++) {
-        y -= 1.0;
+    // The least factor first: it may keep the others from leaving the range.
+    let whole = min(metal_floor(x), 35.0) - 1.0;
+    var y = x - whole;
+    var product = math_gamma_kernel(y - 1.5);
+    for (var i = 0; i < i32(whole); i++) {
         product *= y;
+        y += 1.0;
     }
-    return product * math_gamma_kernel(y - 1.5);
+    return product;
 }
 
 fn c10_metal_gamma(x: f32) -> f32 {
@@ -103,29 +105,32 @@ fn c10_metal_gamma(x: f32) -> f32 {
     if (math_is_zero(x)) {
         return math_with_sign(math_inf(), x);
     }
+    if (math_magnitude(x) < 0x32000000u) {
+        return metal_precise_divide(1.0, x);
+    }
     if (!math_is_negative(x)) {
-        if (math_magnitude(x) < 0x00200000u) {
-            return math_inf();
-        }
         return math_gamma_positive(x);
     }
     if (math_is_zero(metal_fmod(x, 1.0)) || math_is_inf(x)) {
         return math_nan();
     }
-    if (math_magnitude(x) < 0x00200000u) {
-        return math_from_bits(0xff800000u);
+    if (x > -0.5) {
+        return math_gamma_kernel(x + 0.5) / (1.0 + x) / x;
     }
     let a = math_abs(x);
     if (a > 42.5) {
         return math_with_sign(0.0, metal_precise_sinpi(x));
     }
-    // Halves of the product keep gamma(a) within the range.
-    let s = 3.1415927 / (a * metal_precise_sinpi(x));
+    var result = 3.1415927 / (a * metal_precise_sinpi(x));
     if (a < 34.0) {
-        return s / math_gamma_positive(a);
+        return result / math_gamma_positive(a);
     }
-    let l = math_log_gamma_positive(a);
-    return s * math_exp_scaled(-0.5 * l, 0) * math_exp_scaled(-0.5 * l, 0);
+    // By ten factors of gamma(a), which is out of range itself.
+    result /= math_gamma_positive(a - 10.0);
+    for (var i = 10; i > 0; i--) {
+        result /= a - f32(i);
+    }
+    return result;
 }
 
 // The argument is a finite x > 0.
@@ -166,8 +171,8 @@ fn c10_metal_digamma(x: f32) -> f32 {
         if (math_is_inf(x)) {
             return x;
         }
-        if (math_magnitude(x) <= 0x00200000u) {
-            return math_from_bits(0xff800000u);
+        if (math_magnitude(x) < 0x32000000u) {
+            return metal_precise_divide(-1.0, x);
         }
         return math_digamma_positive(x);
     }
@@ -175,10 +180,7 @@ fn c10_metal_digamma(x: f32) -> f32 {
         return math_nan();
     }
     if (math_magnitude(x) < 0x38800000u) {
-        if (math_magnitude(x) <= 0x00200000u) {
-            return math_inf();
-        }
-        return -1.0 / x - 0.5772157;
+        return metal_precise_divide(-1.0, x) - 0.5772157;
     }
     // pi / tan(pi x) by the distance to the nearest integer.
     let d = x - metal_rint(x);
@@ -186,28 +188,39 @@ fn c10_metal_digamma(x: f32) -> f32 {
     return math_digamma_positive(1.0 - x) - cotangent;
 }
 
-// The sum over k >= 0 of (q + k)^(-s) for s > 1, q > 0.
-fn math_zeta_positive(s: f32, q: f32) -> f32 {
+// 2^scale times the sum over k >= 0 of (q + k)^(-s) for s > 1, q > 0.
+fn math_zeta_scaled(s: f32, q: f32, scale: i32) -> f32 {
+    if (q > 1e4) {
+        // The integral apart from the first term, which leaves the range before it.
+        return math_pow_scaled(q, 1.0 - s, scale) / (s - 1.0) + math_pow_scaled(q, -s, scale) * (0.5 + s / (12.0 * q));
+    }
     var a = q;
-    var term = metal_precise_pow(q, -s);
+    var term = math_pow_scaled(q, -s, scale);
     var sum = term;
     for (var i = 0; i < 9; i++) {
         a += 1.0;
-        term = metal_precise_pow(a, -s);
+        term = math_pow_scaled(a, -s, scale);
         sum += term;
-        if (term < sum * 1e-9 || math_is_inf(sum)) {
+        if (term <= sum * 1e-9 || math_is_inf(sum)) {
             return sum;
         }
     }
     // The integral, half the last term, and Bernoulli's numbers: B2/2!, B4/4!, ...
     let r = 1.0 / a;
-    let z = r * r;
     let c1 = s * r;
     let c2 = c1 * ((s + 1.0) * r) * ((s + 2.0) * r);
     let c3 = c2 * ((s + 3.0) * r) * ((s + 4.0) * r);
     let c4 = c3 * ((s + 5.0) * r) * ((s + 6.0) * r);
     let tail = 0.083333336 * c1 - 1.3888889e-3 * c2 + 3.3068784e-5 * c3 - 8.2671957e-7 * c4;
     return sum + term * (a / (s - 1.0) - 0.5 + tail);
+}
+
+// The terms of a sum of small ones are kept from the denormals, which a device may take for zero.
+fn math_zeta_positive(s: f32, q: f32) -> f32 {
+    if (q > 1.0) {
+        return math_scale(math_zeta_scaled(s, q, 64), -64);
+    }
+    return math_zeta_scaled(s, q, 0);
 }
 
 // Hurwitz's zeta; its poles and the arguments without a value are PyTorch's.
@@ -231,6 +244,9 @@ fn c10_metal_zeta(x: f32, q: f32) -> f32 {
         if (math_is_inf(q)) {
             return 0.0;
         }
+        if (math_is_inf(x)) {
+            return metal_precise_pow(q, -x);
+        }
         return math_zeta_positive(x, q);
     }
     if (math_is_inf(q) || math_is_zero(metal_fmod(q, 1.0))) {
@@ -240,41 +256,53 @@ fn c10_metal_zeta(x: f32, q: f32) -> f32 {
         return math_nan();
     }
     // The sum over all integers less that over those below q: no loop as long as -q.
-    let d = q - metal_floor(q);
-    let below = math_zeta_positive(x, 1.0 - d) - math_zeta_positive(x, 1.0 - q);
-    let above = math_zeta_positive(x, d);
-    if (math_is_inf(above)) {
-        return above;
+    // The distance to the nearest integer is exact, and it is what decides.
+    var d = q;
+    if (q < -0.5) {
+        d = q - metal_rint(q);
     }
-    if (math_parity(x) == 1u) {
-        return above - below;
+    let near = math_abs(d);
+    let odd = math_parity(x) == 1u;
+    let rest = math_zeta_positive(x, 1.0 - q);
+    if (odd && near == 0.5) {
+        return rest;
     }
-    return above + below;
+    let close = math_zeta_positive(x, near);
+    let far = math_zeta_positive(x, 1.0 - near);
+    if (math_is_inf(close)) {
+        return select(close, math_negate(close), odd && math_is_negative(d));
+    }
+    if (!odd) {
+        return close + (far - rest);
+    }
+    return select(far - close, close - far, !math_is_negative(d)) + rest;
 }
 
 // n! q^(-n - 1) q^(n + 1) zeta(n + 1, q) where n! or the power leaves the range.
 fn math_polygamma_large(n: i32, q: f32) -> f32 {
     let s = f32(n) + 1.0;
-    var sum = 1.0;
-    for (var k = 1; k < 64; k++) {
-        let term = metal_precise_pow(q / (q + f32(k)), s);
-        sum += term;
-        if (term < 1e-9 * sum) {
-            break;
-        }
-    }
+    var factor: f32;
     if (q > 2.0 * s) {
-        // Too slow a sum: Euler and Maclaurin's formula from its first term.
-        sum = q / f32(n) + 0.5 + s / (12.0 * q);
+        // Too slow a sum: Euler and Maclaurin's formula from its first term, over q.
+        factor = 1.0 / f32(n) + (0.5 + s / (12.0 * q)) / q;
+    } else {
+        var sum = 1.0;
+        for (var k = 1; k < 64; k++) {
+            let term = metal_precise_pow(q / (q + f32(k)), s);
+            sum += term;
+            if (term < 1e-9 * sum) {
+                break;
+            }
+        }
+        factor = sum / q;
     }
-    var factor = 1.0 / q;
     for (var k = 1; k <= n && k < 1024; k++) {
         factor *= f32(k) / q;
         if (math_is_inf(factor) || math_is_zero(factor)) {
             break;
         }
     }
-    return factor * sum;
+    return factor;
 }
 
 // The n-th derivative of digamma.
@@ -285,13 +313,15 @@ fn c10_metal_polygamma(n: i32, x: f32) -> f32 {
     if (n < 0 || math_is_nan(x)) {
         return math_nan();
     }
-    let z = c10_metal_zeta(f32(n) + 1.0, x);
-    let large = !math_is_negative(x) && !math_is_inf(x) && !math_is_inf(z) && (n > 33 || z < 1e-30);
-    var result = z;
-    if (large) {
+    let s = f32(n) + 1.0;
+    var result: f32;
+    if (x > 1.0 && !math_is_inf(x) && (n > 33 || s * metal_precise_log2(x) > 60.0)) {
         result = math_polygamma_large(n, x);
-    } else if (!math_is_inf(z) && !math_is_nan(z)) {
-        result = z * math_gamma_positive(f32(n) + 1.0);
+    } else {
+        result = c10_metal_zeta(s, x);
+        if (!math_is_inf(result) && !math_is_nan(result) && !math_is_zero(result)) {
+            result *= math_gamma_positive(s);
+        }
     }
     return select(math_negate(result), result, (n & 1) == 1);
 }

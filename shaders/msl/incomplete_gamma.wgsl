@@ -9,6 +9,9 @@ fn math_igamma_factor(a: f32, x: f32) -> f32 {
     if (a < 10.0) {
         // exp(-x) in halves, so that the product leaves the range only if the result does.
         let half = math_exp_scaled(-0.5 * x, 0);
+        if (math_is_zero(half)) {
+            return 0.0;
+        }
         let power = metal_precise_pow(x, a);
         if (a < 1.0) {
             return power * half * half * a / math_gamma_positive(a + 1.0);
@@ -29,7 +32,12 @@ fn math_igamma_factor(a: f32, x: f32) -> f32 {
 
 // The lower function by its power series.
 fn math_igamma_series(a: f32, x: f32) -> f32 {
-    let factor = math_igamma_factor(a, x);
+    var factor: f32;
+    if (a < 1.0) {
+        factor = metal_precise_pow(x, a) * math_exp_scaled(-x, 0) / math_gamma_positive(a + 1.0);
+    } else {
+        factor = math_igamma_factor(a, x) / a;
+    }
     if (math_is_zero(factor)) {
         return 0.0;
     }
@@ -44,11 +52,7 @@ fn math_igamma_series(a: f32, x: f32) -> f32 {
             break;
         }
     }
-    if (a < 1.0) {
-        let power = metal_precise_pow(x, a) * math_exp_scaled(-x, 0);
-        return sum * power / math_gamma_positive(a + 1.0);
-    }
-    return sum * factor / a;
+    return sum * factor;
 }
 
 // The upper function by its power series, for small a and x.

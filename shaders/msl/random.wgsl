@@ -36,7 +36,7 @@ fn c10_metal_randn(seed: vec2<u32>, index: vec2<u32>) -> f32 {
     let value = c10_metal_philox4_rand(seed, index);
     let u1 = 1.0 - math_uniform(value.x);
     let u2 = 1.0 - math_uniform(value.y);
-    return metal_precise_sqrt(-2.0 * metal_precise_log(u1)) * metal_precise_cos(6.2831855 * u2);
+    return metal_precise_sqrt(-2.0 * metal_precise_log(u1)) * metal_precise_cospi(2.0 * u2);
 }
 
 // An unsigned 64-bit integer to the nearest float, ties to even.

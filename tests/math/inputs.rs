@@ -37,12 +37,25 @@ pub fn edges() -> Vec<f32> {
     values.extend([1, 2, 3, 0x0040_0000, 0x007f_ffff].map(f32::from_bits));
     values.extend((-30..31).map(|e| 2f32.powi(e)));
     values.extend((1..41).map(|i| i as f32 * 0.5));
-    values.extend([88.0, 88.72, 88.73, 89.0, 103.9, 104.0, 127.0, 128.0, 149.0, 150.0, 38.5, 45.0, 46.0]);
-    values.extend([8388607.5, 8388608.0, 16777215.0, 16777216.0, 16777218.0, 4194303.5, 4194304.5]);
+    values.extend([
+        88.0, 88.72, 88.73, 89.0, 103.9, 104.0, 127.0, 128.0, 149.0, 150.0, 38.5, 45.0, 46.0,
+    ]);
+    values.extend([
+        8388607.5, 8388608.0, 16777215.0, 16777216.0, 16777218.0, 4194303.5, 4194304.5,
+    ]);
     let quarter = std::f64::consts::FRAC_PI_4;
     values.extend((1..33).map(|i| (quarter * f64::from(i)) as f32));
     // Arguments close to a multiple of pi/2, and large ones.
-    values.extend([16367173.0, 6381956970095103.0 * 2f32.powi(30), 1e10, 1e20, 1e30, 3e38, 1.0e-4, 1e-20]);
+    values.extend([
+        16367173.0,
+        6381956970095103.0 * 2f32.powi(30),
+        1e10,
+        1e20,
+        1e30,
+        3e38,
+        1.0e-4,
+        1e-20,
+    ]);
     let neighbours: Vec<f32> = values
         .iter()
         .filter(|x| x.is_finite())

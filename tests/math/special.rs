@@ -7,11 +7,19 @@ const INF: f64 = f64::INFINITY;
 
 /// The values of a shader's f32 overflow where an f64 does not.
 fn as_f32_range(x: f64) -> f64 {
-    if x.abs() > f64::from(f32::MAX) { INF.copysign(x) } else { x }
+    if x.abs() > f64::from(f32::MAX) {
+        INF.copysign(x)
+    } else {
+        x
+    }
 }
 
 pub fn log_gamma(x: f64) -> f64 {
-    if x.is_infinite() || (x <= 0.0 && x.fract() == 0.0) { INF } else { libm::lgamma(x) }
+    if x.is_infinite() || (x <= 0.0 && x.fract() == 0.0) {
+        INF
+    } else {
+        libm::lgamma(x)
+    }
 }
 
 pub fn gamma(x: f64) -> f64 {
@@ -41,7 +49,8 @@ pub fn digamma(x: f64) -> f64 {
         y += 1.0;
     }
     let z = 1.0 / (y * y);
-    let tail = z * (1.0 / 12.0 - z * (1.0 / 120.0 - z * (1.0 / 252.0 - z * (1.0 / 240.0 - z / 132.0))));
+    let tail =
+        z * (1.0 / 12.0 - z * (1.0 / 120.0 - z * (1.0 / 252.0 - z * (1.0 / 240.0 - z / 132.0))));
     sum + y.ln() - 0.5 / y - tail
 }
 
@@ -64,6 +73,9 @@ fn zeta_positive(s: f64, q: f64) -> f64 {
         a += 1.0;
     }
     let mut term = a.powf(-s);
+    if term <= sum * 1e-20 {
+        return sum;
+    }
     sum += term * (a / (s - 1.0) + 0.5);
     let mut factor = s;
     for (k, b) in BERNOULLI.iter().enumerate() {
@@ -88,12 +100,19 @@ pub fn zeta(s: f64, q: f64) -> f64 {
     } else if q < 0.0 && (s.is_infinite() || s.trunc() != s) {
         f64::NAN
     } else if q < 0.0 {
+        let (d, odd) = (q - q.round(), s % 2.0 != 0.0);
+        if odd && d.abs() == 0.5 {
+            return zeta_positive(s, 1.0 - q);
+        }
+        if s > 1000.0 {
+            return d.abs().powf(-s) * if odd { d.signum() } else { 1.0 };
+        }
         // Term by term up to a positive argument, or the sum over all integers.
         if q > -1000.0 {
             let mut a = q;
             let mut sum = 0.0;
             while a < 0.0 {
-                sum += a.powi(-(s.min(1e9) as i32));
+                sum += a.powi(-(s as i32));
                 a += 1.0;
             }
             return sum + zeta_positive(s, a);
@@ -104,7 +123,13 @@ pub fn zeta(s: f64, q: f64) -> f64 {
     } else if q.is_infinite() {
         0.0
     } else if s.is_infinite() {
-        if q > 1.0 { 0.0 } else if q == 1.0 { 1.0 } else { INF }
+        if q > 1.0 {
+            0.0
+        } else if q == 1.0 {
+            1.0
+        } else {
+            INF
+        }
     } else {
         zeta_positive(s, q)
     }
@@ -142,8 +167,30 @@ fn igamma_factor(a: f64, x: f64) -> f64 {
     (a / (2.0 * PI)).sqrt() * (-a * phi - stirling).exp()
 }
 
+/// The upper function for a > 1e5: the two leading terms of DLMF 8.12.
+fn upper_uniform(a: f64, x: f64) -> f64 {
+    let mu = (x - a) / a;
+    let phi = if mu.abs() < 1e-2 {
+        (2..12).rev().map(|k| (-mu).powi(k) / f64::from(k)).sum()
+    } else {
+        mu - mu.ln_1p()
+    };
+    let eta = (2.0 * phi).sqrt().copysign(mu);
+    let c0 = if eta.abs() < 1e-3 {
+        -1.0 / 3.0 + eta / 12.0
+    } else {
+        1.0 / mu - 1.0 / eta
+    };
+    let rest = (-a * phi).exp() / (2.0 * PI * a).sqrt() * (c0 - 1.85e-3 / a);
+    0.5 * libm::erfc(eta * (a / 2.0).sqrt()) + rest
+}
+
 /// The lower and the upper function, the smaller one computed.
 fn incomplete_gamma(a: f64, x: f64) -> (f64, f64) {
+    if a > 1e5 {
+        let upper = upper_uniform(a, x);
+        return (1.0 - upper, upper);
+    }
     if x < a + 1.0 {
         // x^a exp(-x) / gamma(a + 1) sum of x^n / ((a + 1) ... (a + n)).
         let (mut term, mut sum, mut r) = (1.0, 1.0, a);
@@ -195,8 +242,18 @@ fn lgamma_1p(a: f64) -> f64 {
     if a.abs() > 1e-3 {
         return libm::lgamma(1.0 + a);
     }
-    let (g, z2, z3, z4) = (0.577_215_664_901_532_9, 1.644_934_066_848_226_4, 1.202_056_903_159_594_3, 1.082_323_233_711_138_2);
+    let (g, z2, z3, z4) = (
+        0.577_215_664_901_532_9,
+        1.644_934_066_848_226_4,
+        1.202_056_903_159_594_3,
+        1.082_323_233_711_138_2,
+    );
     a * (-g + a * (z2 / 2.0 - a * (z3 / 3.0 - a * z4 / 4.0)))
+}
+
+/// What cancels in the exponent of the common factor: a log(x / a) and a - x.
+pub fn factor_size(a: f64, x: f64) -> f64 {
+    4.0 * (a * (x / a).ln().abs() + (a - x).abs())
 }
 
 fn igamma_border(a: f64, x: f64) -> Option<f64> {
@@ -226,7 +283,11 @@ pub fn igammac(a: f64, x: f64) -> f64 {
 /// By Newton's method on erf, or erfc near 1.
 pub fn erfinv(x: f64) -> f64 {
     if x.abs() >= 1.0 {
-        return if x.abs() == 1.0 { INF.copysign(x) } else { f64::NAN };
+        return if x.abs() == 1.0 {
+            INF.copysign(x)
+        } else {
+            f64::NAN
+        };
     }
     let a = x.abs();
     if a < 1e-9 {
@@ -234,7 +295,11 @@ pub fn erfinv(x: f64) -> f64 {
     }
     let mut y = (-(-(a * a)).ln_1p()).sqrt() * 0.8862;
     for _ in 0..60 {
-        let error = if a < 0.5 { libm::erf(y) - a } else { (1.0 - a) - libm::erfc(y) };
+        let error = if a < 0.5 {
+            libm::erf(y) - a
+        } else {
+            (1.0 - a) - libm::erfc(y)
+        };
         y -= error / (FRAC_2_SQRT_PI * (-y * y).exp());
     }
     y.copysign(x)
@@ -269,19 +334,35 @@ fn bessel_ie(order: f64, x: f64) -> f64 {
 }
 
 pub fn i0e(x: f64) -> f64 {
-    if x.is_nan() { x } else { bessel_ie(0.0, x.abs()) }
+    if x.is_nan() {
+        x
+    } else {
+        bessel_ie(0.0, x.abs())
+    }
 }
 
 pub fn i1e(x: f64) -> f64 {
-    if x.is_nan() || x == 0.0 { x } else { bessel_ie(1.0, x.abs()).copysign(x) }
+    if x.is_nan() || x == 0.0 {
+        x
+    } else {
+        bessel_ie(1.0, x.abs()).copysign(x)
+    }
 }
 
 pub fn i0(x: f64) -> f64 {
-    if x.abs() > 700.0 { INF } else { i0e(x) * x.abs().exp() }
+    if x.abs() > 700.0 {
+        INF
+    } else {
+        i0e(x) * x.abs().exp()
+    }
 }
 
 pub fn i1(x: f64) -> f64 {
-    if x.abs() > 700.0 { INF.copysign(x) } else { i1e(x) * x.abs().exp() }
+    if x.abs() > 700.0 {
+        INF.copysign(x)
+    } else {
+        i1e(x) * x.abs().exp()
+    }
 }
 
 /// exp(x) K(order, x): the integral of exp(-x (cosh t - 1)) cosh(order t) over t > 0, by the trapezoidal rule.
@@ -295,8 +376,8 @@ fn bessel_ke(order: f64, x: f64) -> f64 {
     if x.is_infinite() {
         return 0.0;
     }
-    let end = (1.0 + 800.0 / x).acosh();
-    let steps = 2000;
+    let end = 2.0 * (400.0 / x).sqrt().asinh();
+    let steps = 500;
     let h = end / f64::from(steps);
     let mut sum = 0.5;
     for i in 1..=steps {
@@ -316,11 +397,19 @@ pub fn k1e(x: f64) -> f64 {
 }
 
 pub fn k0(x: f64) -> f64 {
-    if x.is_infinite() && x > 0.0 { 0.0 } else { bessel_ke(0.0, x) * (-x).exp() }
+    if x.is_infinite() && x > 0.0 {
+        0.0
+    } else {
+        bessel_ke(0.0, x) * (-x).exp()
+    }
 }
 
 pub fn k1(x: f64) -> f64 {
-    if x.is_infinite() && x > 0.0 { 0.0 } else { bessel_ke(1.0, x) * (-x).exp() }
+    if x.is_infinite() && x > 0.0 {
+        0.0
+    } else {
+        bessel_ke(1.0, x) * (-x).exp()
+    }
 }
 
 pub fn bessel_j0(x: f64) -> f64 {
@@ -352,7 +441,13 @@ pub fn bessel_y1(x: f64) -> f64 {
 }
 
 pub fn spherical_bessel_j0(x: f64) -> f64 {
-    if x.is_infinite() { 0.0 } else if x == 0.0 { 1.0 } else { x.sin() / x }
+    if x.is_infinite() {
+        0.0
+    } else if x == 0.0 {
+        1.0
+    } else {
+        x.sin() / x
+    }
 }
 
 pub fn sinc(x: f64) -> f64 {
@@ -362,7 +457,11 @@ pub fn sinc(x: f64) -> f64 {
     if x == 0.0 {
         return 1.0;
     }
-    if x % 1.0 == 0.0 { 0.0 } else { (PI * (x % 2.0)).sin() / (PI * x) }
+    if x % 1.0 == 0.0 {
+        0.0
+    } else {
+        (PI * (x % 2.0)).sin() / (PI * x)
+    }
 }
 
 pub fn entr(x: f64) -> f64 {
@@ -378,15 +477,31 @@ pub fn entr(x: f64) -> f64 {
 }
 
 pub fn xlogy(x: f64, y: f64) -> f64 {
-    if y.is_nan() { y } else if x == 0.0 { x } else { x * y.ln() }
+    if y.is_nan() {
+        y
+    } else if x == 0.0 {
+        x
+    } else {
+        x * y.ln()
+    }
 }
 
 pub fn xlog1py(x: f64, y: f64) -> f64 {
-    if y.is_nan() { y } else if x == 0.0 { x } else { x * y.ln_1p() }
+    if y.is_nan() {
+        y
+    } else if x == 0.0 {
+        x
+    } else {
+        x * y.ln_1p()
+    }
 }
 
 pub fn logaddexp(a: f64, b: f64) -> f64 {
-    if a.is_infinite() && a == b { a } else { a.max(b) + (-(a - b).abs()).exp().ln_1p() }
+    if a.is_infinite() && a == b {
+        a
+    } else {
+        a.max(b) + (-(a - b).abs()).exp().ln_1p()
+    }
 }
 
 pub fn logaddexp2(a: f64, b: f64) -> f64 {
@@ -400,7 +515,11 @@ pub fn logaddexp2(a: f64, b: f64) -> f64 {
 /// Zero or of the sign of y.
 pub fn remainder(x: f64, y: f64) -> f64 {
     let r = x % y;
-    if r != 0.0 && (r < 0.0) != (y < 0.0) { r + y } else { r }
+    if r != 0.0 && (r < 0.0) != (y < 0.0) {
+        r + y
+    } else {
+        r
+    }
 }
 
 /// `r(k) = c r(k - 1) - b(k) r(k - 2)` with the range of f32.
@@ -434,9 +553,60 @@ pub fn chebyshev_w(n: i32, x: f64) -> f64 {
 }
 
 pub fn hermite_h(n: i32, x: f64) -> f64 {
-    if n > 128 { f64::NAN } else { recurrence(n, 2.0 * x, 2.0 * x, |k| 2.0 * f64::from(k - 1)) }
+    if n > 128 {
+        f64::NAN
+    } else {
+        recurrence(n, 2.0 * x, 2.0 * x, |k| 2.0 * f64::from(k - 1))
+    }
 }
 
 pub fn hermite_he(n: i32, x: f64) -> f64 {
-    if n > 128 { f64::NAN } else { recurrence(n, x, x, |k| f64::from(k - 1)) }
+    if n > 128 {
+        f64::NAN
+    } else {
+        recurrence(n, x, x, |k| f64::from(k - 1))
+    }
+}
+
+/// The sum of the magnitudes of the terms, one rounding a step: it is the polynomial of i x but for a power of i.
+pub fn hermite_h_size(x: f64, n: f64) -> f64 {
+    let x = x.abs();
+    n * recurrence(n as i32, 2.0 * x, 2.0 * x, |k| -2.0 * f64::from(k - 1))
+}
+
+pub fn hermite_he_size(x: f64, n: f64) -> f64 {
+    let x = x.abs();
+    n * recurrence(n as i32, x, x, |k| -f64::from(k - 1))
+}
+
+pub fn max_or_nan(x: f64, y: f64) -> f64 {
+    if x.is_nan() || y.is_nan() {
+        f64::NAN
+    } else {
+        x.max(y)
+    }
+}
+
+pub fn min_or_nan(x: f64, y: f64) -> f64 {
+    if x.is_nan() || y.is_nan() {
+        f64::NAN
+    } else {
+        x.min(y)
+    }
+}
+
+/// Below 1, as Metal has it.
+pub fn fract(x: f64) -> f64 {
+    if x.is_nan() {
+        x
+    } else if x.is_infinite() {
+        0.0
+    } else {
+        (x - x.floor()).min(f64::from(1f32.next_down()))
+    }
+}
+
+/// Of the quotient rounded to f32, which is PyTorch's formula.
+pub fn floor_divide(x: f64, y: f64) -> f64 {
+    f64::from((x as f32 / y as f32).floor())
 }
