@@ -21,11 +21,21 @@ fn fixtures() -> Vec<PathBuf> {
 
 /// The text without the functions of the library.
 fn without_library(wgsl: &str) -> String {
-    let parts = wgsl.split("\n\n");
     let library = ["fn msl_", "fn math_", "fn metal_", "fn c10_metal_", "struct Math"];
-    let kept =
-        parts.filter(|part| !library.iter().any(|start| part.trim_start().starts_with(start)));
-    kept.collect::<Vec<_>>().join("\n\n")
+    let mut text = String::new();
+    let mut skipping = false;
+    for line in wgsl.lines() {
+        skipping |= library.iter().any(|start| line.starts_with(start));
+        if !skipping {
+            text += line.trim_end();
+            text += "\n";
+        }
+        skipping &= line != "}";
+    }
+    while text.contains("\n\n\n") {
+        text = text.replace("\n\n\n", "\n\n");
+    }
+    text
 }
 
 #[test]
