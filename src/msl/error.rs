@@ -58,6 +58,18 @@ impl Fault {
         Self { at: 0, kind: FaultKind::Layout(reason.into()) }
     }
 
+    /// A fault in a function's text, told where that is called.
+    pub fn inside(self, function: &str, at: u32) -> Self {
+        let kind = match self.kind {
+            FaultKind::Parse(what) => FaultKind::Parse(format!("in `{function}`, {what}")),
+            FaultKind::Unsupported(what) => {
+                FaultKind::Unsupported(format!("in `{function}`, {what}"))
+            }
+            other => other,
+        };
+        Self { at, kind }
+    }
+
     /// Gives the fault its place in `text`, whose first line is line `first_line` of the source.
     pub fn locate(self, kernel: &str, text: &str, first_line: u32) -> Error {
         let kernel = kernel.to_owned();

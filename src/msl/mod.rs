@@ -2,8 +2,9 @@
 //!
 //! Pure: text in, module out, no GPU. [`Library::parse`] finds the kernels of a source and parses
 //! them, PyTorch's headers before them being known by name and skipped; [`Kernel::lower`] makes a
-//! module for one way of binding a kernel's arguments. What neither knows is an error that names
-//! the construct, the kernel and the line.
+//! module for one way of binding a kernel's arguments. A source's own constants and functions, of
+//! scalars and vectors to a scalar, may stand outside of all namespaces. What neither knows is an
+//! error that names the construct, the kernel and the line.
 //!
 //! # What the generated entry point assumes
 //! Every binding is an array of u32 words, atomic where narrow elements are stored or atomics
@@ -41,7 +42,7 @@ use std::sync::Arc;
 pub use error::Error;
 pub use types::{Scalar, Type};
 
-use ast::{KernelSyntax, Parameter};
+use ast::{Declaration, HelperSyntax, KernelSyntax, Parameter};
 use usage::Usage;
 
 /// The element type of a buffer argument.
@@ -82,7 +83,21 @@ pub struct Library {
 impl Library {
     /// Finds and parses all kernels of `source`. A source without any is an empty library.
     pub fn parse(source: &str) -> Result<Self, Error> {
-        let sites = scan::kernels(source);
+        let scan::Sites { kernels: sites, helpers, constants } = scan::sites(source);
+        let constants: Arc<[Declaration]> = constants
+            .iter()
+            .filter_map(|&start| parser::parse_constants(source, start).ok())
+            .flatten()
+            .collect();
+        // One that cannot be parsed is an unknown function to whoever calls it.
+        let helpers: Arc<[Helper]> = helpers
+            .iter()
+            .filter_map(|site| {
+                let syntax = parser::parse_helper(source, site.start).ok()?;
+                let usage = Usage::of(&syntax.body);
+                (syntax.name == site.name).then_some(Helper { syntax, usage })
+            })
+            .collect();
         let mut kernels = Vec::with_capacity(sites.len());
         let (mut line, mut counted) = (1_u32, 0_usize);
         for (position, site) in sites.iter().enumerate() {
@@ -97,7 +112,8 @@ impl Library {
             let text: Arc<str> = source[site.line_start..end].into();
             let syntax = parser::parse_kernel(&text, site.parameters - site.line_start)
                 .map_err(|fault| fault.locate(site.name, &text, line))?;
-            kernels.push(Kernel::new(site, text, line, syntax));
+            let own = (Arc::clone(&helpers), Arc::clone(&constants));
+            kernels.push(Kernel::new(site, text, line, syntax, own));
         }
         Ok(Self { kernels })
     }
@@ -122,10 +138,26 @@ pub struct Kernel {
     first_line: u32,
     syntax: KernelSyntax,
     usage: Usage,
+    helpers: Arc<[Helper]>,
+    /// `constant T NAME = value;` outside of all functions.
+    constants: Arc<[Declaration]>,
+}
+
+/// A function of the source's own, of values to a value.
+#[derive(Clone, Debug)]
+struct Helper {
+    syntax: HelperSyntax,
+    usage: Usage,
 }
 
 impl Kernel {
-    fn new(site: &scan::Site<'_>, text: Arc<str>, first_line: u32, syntax: KernelSyntax) -> Self {
+    fn new(
+        site: &scan::Site<'_>,
+        text: Arc<str>,
+        first_line: u32,
+        syntax: KernelSyntax,
+        (helpers, constants): (Arc<[Helper]>, Arc<[Declaration]>),
+    ) -> Self {
         let usage = Usage::of(&syntax.body);
         let params = syntax.parameters.iter().filter_map(|parameter| match parameter {
             Parameter::Buffer { name, index, ty, constant, .. } => {
@@ -147,6 +179,8 @@ impl Kernel {
             first_line,
             syntax,
             usage,
+            helpers,
+            constants,
         }
     }
 
