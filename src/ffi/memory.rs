@@ -80,13 +80,6 @@ unsafe fn blob(
     device: DeviceType,
 ) -> Result<Tensor> {
     let bytes = layout.end_bytes(dtype.size())?;
-    if data.is_null() && layout.numel() != 0 {
-        return Err(Error::invalid(
-            "data",
-            "null",
-            format!("the tensor has {} elements", layout.numel()),
-        ));
-    }
     if u64::try_from(data.addr()).is_ok_and(|start| start.checked_add(bytes).is_none()) {
         return Err(Error::invalid(
             "data",
