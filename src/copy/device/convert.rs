@@ -4,7 +4,7 @@ use super::super::convert::ConvertPlan;
 use super::super::plan::{CopyPlan, Dim};
 use super::{
     Buffers, DeviceLimits, KernelDims, LANES, Launch, Launches, MAX_BYTE_WINDOW, Windows, fold,
-    inner_first, is_packed, items_for, kernels, pieces, walk_params,
+    inner_first, items_for, kernels, pieces, walk_params,
 };
 use crate::dtype::DType;
 use crate::error::Result;
@@ -83,7 +83,7 @@ fn general(walk: &CopyPlan, to: DType, from: DType, windows: Windows) -> Launch 
     let dims = inner_first(walk, None);
     let total = walk.bytes() / d;
     let first = walk.dst() - windows.dst.start;
-    let group = if d < 4 && is_packed(walk) { 4 / d } else { 1 };
+    let group = if d < 4 && walk.is_packed() { 4 / d } else { 1 };
     let (start, lead) = if group > 1 { (first / 4, first % 4 / d) } else { (first / d, 0) };
     let work = (lead + total).div_ceil(group);
     let items = items_for(work);
