@@ -44,6 +44,9 @@ struct Counts {
     misses: AtomicU64,
 }
 
+/// Called with the first address and the bytes of a borrowed storage that is about to end.
+type Settle = Box<dyn Fn(usize, u64) + Send + Sync>;
+
 /// The memory of one runtime.
 pub struct Manager {
     gpu: OnceLock<Option<Arc<Gpu>>>,
@@ -52,6 +55,8 @@ pub struct Manager {
     /// The number of known blocks, so that a process without any skips the look-up.
     known: AtomicUsize,
     device_addresses: Mutex<Option<DeviceAddresses>>,
+    /// Brings back what queued work has written to memory of the caller's.
+    settle: OnceLock<Settle>,
     limit: Option<u64>,
     /// Bytes of `mps` blocks, pooled ones too.
     allocated: AtomicU64,
@@ -73,6 +78,7 @@ impl Manager {
             addresses: RwLock::default(),
             known: AtomicUsize::new(0),
             device_addresses: Mutex::default(),
+            settle: OnceLock::new(),
             limit,
             allocated: AtomicU64::new(0),
             counts: Counts::default(),
@@ -82,6 +88,18 @@ impl Manager {
     /// Says where `mps` memory comes from: a GPU, or the host. Once, before the first.
     pub fn attach(&self, gpu: Option<Arc<Gpu>>) {
         let _ = self.gpu.set(gpu);
+    }
+
+    /// Says what brings back to borrowed memory what queued work has written there; once.
+    pub fn settle_with(&self, settle: impl Fn(usize, u64) + Send + Sync + 'static) {
+        let _ = self.settle.set(Box::new(settle));
+    }
+
+    /// To be called before borrowed memory is the caller's alone again.
+    pub(super) fn before_borrowed_end(&self, address: usize, bytes: u64) {
+        if let Some(settle) = self.settle.get() {
+            settle(address, bytes);
+        }
     }
 
     /// The last submission that is known to be complete.

@@ -46,8 +46,11 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
 }
 
 fn addresses(storage: &Storage) -> Range<usize> {
-    let start = storage.address();
-    start..start.saturating_add(usize::try_from(storage.bytes()).unwrap_or(usize::MAX))
+    span(storage.address(), storage.bytes())
+}
+
+fn span(start: usize, bytes: u64) -> Range<usize> {
+    start..start.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
 impl Runtime {
@@ -105,7 +108,12 @@ impl Runtime {
     /// Before the host reads or writes a storage through its pointer: brings back what
     /// queued work has written there.
     pub(super) fn settle(&self, storage: &Storage) -> Result<()> {
-        if self.inner.mirrors.touches(&addresses(storage)) { self.settle_all() } else { Ok(()) }
+        self.settle_range(storage.address(), storage.bytes())
+    }
+
+    /// As [`Runtime::settle`], for `bytes` from an address on.
+    pub(super) fn settle_range(&self, address: usize, bytes: u64) -> Result<()> {
+        if self.inner.mirrors.touches(&span(address, bytes)) { self.settle_all() } else { Ok(()) }
     }
 
     /// Waits for the work that writes mirrors and brings their contents back.

@@ -101,7 +101,7 @@ impl Runtime {
         if let Some(error) = broken {
             let _ = gpu.set(Err(error));
         }
-        Runtime {
+        let runtime = Runtime {
             inner: Arc::new(Inner {
                 gpu,
                 memory: Arc::new(Manager::new(config.pool_bytes, config.memory_limit)),
@@ -114,7 +114,15 @@ impl Runtime {
                 packs_skipped: AtomicU64::new(0),
                 config,
             }),
-        }
+        };
+        let inner = Arc::downgrade(&runtime.inner);
+        runtime.inner.memory.settle_with(move |address, bytes| {
+            if let Some(inner) = inner.upgrade() {
+                // A failure stays with the storages that the work should have written.
+                let _ = Runtime { inner }.settle_range(address, bytes);
+            }
+        });
+        runtime
     }
 
     /// The process's runtime, set up by the environment. Made at the first call and never
