@@ -16,7 +16,7 @@ fn main() {
         println!("cargo::rustc-cfg=aoti_wgpu_no_cpp");
         return;
     }
-    let sources = ["src/ffi/check.cpp"];
+    let sources = ["src/ffi/check.cpp", "src/ffi/mps.cpp"];
     for source in sources {
         println!("cargo::rerun-if-changed={source}");
     }

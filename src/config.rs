@@ -119,11 +119,9 @@ impl Config {
     fn from_lookup(get: impl Fn(&'static str) -> Option<String>) -> Result<Self> {
         let mebibytes = |name| -> Result<Option<u64>> {
             let Some(text) = get(name) else { return Ok(None) };
-            text.parse::<u64>()
-                .ok()
-                .and_then(|n| n.checked_mul(1 << 20))
-                .map(Some)
-                .ok_or_else(|| Error::invalid(name, text, "a whole number of mebibytes is expected"))
+            text.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << 20)).map(Some).ok_or_else(
+                || Error::invalid(name, text, "a whole number of mebibytes is expected"),
+            )
         };
         let default = Config::default();
         Ok(Config {
@@ -151,10 +149,15 @@ impl Config {
                 },
             )?
             .unwrap_or_default(),
-            views: choose(&get, "AOTI_WGPU_VIEWS", &[Views::Packed, Views::Strided], |v| match v {
-                Views::Packed => "packed",
-                Views::Strided => "strided",
-            })?
+            views: choose(
+                &get,
+                "AOTI_WGPU_VIEWS",
+                &[Views::Packed, Views::Strided],
+                |v| match v {
+                    Views::Packed => "packed",
+                    Views::Strided => "strided",
+                },
+            )?
             .unwrap_or_default(),
             pool_bytes: mebibytes("ET_METAL_BUFFER_POOL_SIZE_MB")?.unwrap_or(default.pool_bytes),
             flush_interval: match get("ET_METAL_FLUSH_INTERVAL") {

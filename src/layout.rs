@@ -81,6 +81,20 @@ impl Layout {
         Layout::new(sizes, &contiguous_strides(sizes)?, 0)
     }
 
+    /// `bytes` elements of one byte, one after another: in rows, where a single size
+    /// would be above [`MAX_FIELD`].
+    ///
+    /// # Errors
+    /// [`Error::NotSupported`] for a count above that whose largest power-of-two divisor
+    /// leaves too many rows.
+    pub fn of_bytes(bytes: i64) -> Result<Self> {
+        if bytes <= MAX_FIELD {
+            return Layout::contiguous(&[bytes]);
+        }
+        let row = 1i64 << bytes.trailing_zeros().min(30);
+        Layout::contiguous(&[bytes / row, row])
+    }
+
     /// Elements a dimension.
     pub fn sizes(&self) -> &[i64] {
         &self.sizes

@@ -16,11 +16,12 @@
 //! | [`dtype`] | c10's scalar types |
 //! | [`layout`] | sizes, strides, offset: element count, extent, packed, broadcast |
 //! | [`copy`] | two layouts to a plan; the plan run by the host, or as kernel launches |
+//! | [`msl`] | Metal kernel text to naga modules |
 //! | `gpu` | all of wgpu: adapter, buffers, pipelines, the command stream |
 //! | `memory` | storages, addresses, the pool |
 //! | [`tensor`] | a storage, a layout and a type; packed views |
 //! | [`runtime`] | one device with its tensors: the safe API |
-//! | [`ffi`] | the C functions |
+//! | [`ffi`] | the C ABI |
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -32,5 +33,6 @@ pub mod ffi;
 mod gpu;
 pub mod layout;
 mod memory;
+pub mod msl;
 pub mod runtime;
 pub mod tensor;

@@ -9,17 +9,9 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::memory::Storage;
+pub use crate::memory::DeviceType;
 use parking_lot::Mutex;
 use std::sync::Arc;
-
-/// The devices that tensors name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DeviceType {
-    /// Host memory.
-    Cpu,
-    /// The GPU; called after Metal Performance Shaders, whatever the backend.
-    Mps,
-}
 
 /// A tensor. Cloning makes another reference to the same elements.
 #[derive(Debug, Clone)]

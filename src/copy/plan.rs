@@ -52,12 +52,24 @@ pub enum Form {
     Elements,
 }
 
+/// What a pair of layouts is joined for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Copy,
+    /// The source is a pattern that repeats itself.
+    Fill,
+    /// Elements are handled one by one.
+    Walk,
+}
+
 /// A pair of layouts, ready to be copied. Plain data, no allocation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CopyPlan {
     form: Form,
     unit: u64,
     run: u64,
+    /// What is read for a run; other than `run` where element types differ.
+    src_run: u64,
     dst: u64,
     src: u64,
     dst_end: u64,
@@ -90,13 +102,9 @@ impl CopyPlan {
         element: usize,
     ) -> Result<Self> {
         if src.sizes() != dst.sizes() {
-            return Err(Error::invalid(
-                "src",
-                format_args!("of sizes {:?}", src.sizes()),
-                format!("the destination's are {:?}", dst.sizes()),
-            ));
+            return Err(sizes_differ(dst, src));
         }
-        Self::build(dst, dst_base, element, Some(src), src_base)
+        Self::build((dst, dst_base, element), Some((src, src_base, element)), Purpose::Copy)
     }
 
     /// The plan that fills `dst` from a source of [`MAX_UNIT`] bytes that holds the
@@ -105,23 +113,34 @@ impl CopyPlan {
     /// # Errors
     /// As [`CopyPlan::new`].
     pub fn fill(dst: &Layout, dst_base: u64, element: usize) -> Result<Self> {
-        Self::build(dst, dst_base, element, None, 0)
+        Self::build((dst, dst_base, element), None, Purpose::Fill)
+    }
+
+    /// How elements of two sizes are walked together: `dst` and `src` as (layout, base in
+    /// bytes, bytes an element). The run is one element.
+    pub(super) fn walk_of(dst: (&Layout, u64, usize), src: (&Layout, u64, usize)) -> Result<Self> {
+        if src.0.sizes() != dst.0.sizes() {
+            return Err(sizes_differ(dst.0, src.0));
+        }
+        Self::build(dst, Some(src), Purpose::Walk)
     }
 
     fn build(
-        dst: &Layout,
-        dst_base: u64,
-        element: usize,
-        src: Option<&Layout>,
-        src_base: u64,
+        (dst, dst_base, element): (&Layout, u64, usize),
+        src: Option<(&Layout, u64, usize)>,
+        purpose: Purpose,
     ) -> Result<Self> {
-        if !matches!(element, 1 | 2 | 4 | 8 | 16) {
-            return Err(Error::invalid("element size", element, "it is not 1, 2, 4, 8 or 16"));
+        let src_element = src.map_or(element, |(_, _, size)| size);
+        for size in [element, src_element] {
+            if !matches!(size, 1 | 2 | 4 | 8 | 16) {
+                return Err(Error::invalid("element size", size, "it is not 1, 2, 4, 8 or 16"));
+            }
         }
         let mut plan = CopyPlan {
             form: Form::Empty,
             unit: element as u64,
             run: element as u64,
+            src_run: src_element as u64,
             dst: 0,
             src: 0,
             dst_end: 0,
@@ -139,32 +158,32 @@ impl CopyPlan {
                 "elements of the destination share a place",
             ));
         }
-        let end = |layout: &Layout, base: u64| {
-            layout.end_bytes(element)?.checked_add(base).ok_or_else(|| {
+        let end = |layout: &Layout, base: u64, size: usize| {
+            layout.end_bytes(size)?.checked_add(base).ok_or_else(|| {
                 Error::invalid("storage_offset", base, "with the extent it overflows 64 bits")
             })
         };
         // Both ends fit in 64 bits, so every product below does.
-        plan.dst_end = end(dst, dst_base)?;
+        plan.dst_end = end(dst, dst_base, element)?;
         plan.dst = dst_base + dst.offset() as u64 * element as u64;
         match src {
-            Some(src) => {
-                plan.src_end = end(src, src_base)?;
-                plan.src = src_base + src.offset() as u64 * element as u64;
+            Some((src, src_base, _)) => {
+                plan.src_end = end(src, src_base, src_element)?;
+                plan.src = src_base + src.offset() as u64 * src_element as u64;
             }
             None => plan.src_end = MAX_UNIT,
         }
         for (d, (&size, &stride)) in dst.sizes().iter().zip(dst.strides()).enumerate() {
             if size > 1 {
-                let from = src.and_then(|src| src.strides().get(d)).copied().unwrap_or(0);
+                let from = src.and_then(|(src, _, _)| src.strides().get(d)).copied().unwrap_or(0);
                 plan.insert(Dim {
                     size: size as u64,
                     dst: stride as u64 * element as u64,
-                    src: from as u64 * element as u64,
+                    src: from as u64 * src_element as u64,
                 });
             }
         }
-        plan.merge(element as u64, src.is_none());
+        plan.merge(element as u64, purpose);
         plan.classify();
         Ok(plan)
     }
@@ -183,7 +202,7 @@ impl CopyPlan {
     }
 
     /// Joins what is walked alike, and takes the run off the inner end.
-    fn merge(&mut self, element: u64, fill: bool) {
+    fn merge(&mut self, element: u64, purpose: Purpose) {
         let mut merged = [Dim::default(); MAX_DIMS];
         let mut kept = 0usize;
         for &dim in self.dims() {
@@ -200,6 +219,10 @@ impl CopyPlan {
             }
         }
         (self.dims, self.rank) = (merged, kept);
+        if purpose == Purpose::Walk {
+            return;
+        }
+        let fill = purpose == Purpose::Fill;
         if let Some(&inner) = self.dims().last()
             && inner.dst == self.run
             && (inner.src == self.run || fill)
@@ -207,15 +230,15 @@ impl CopyPlan {
             self.run *= inner.size;
             self.rank -= 1;
         }
-        let misaligned =
-            self.dims().iter().fold(self.dst | self.src | self.run, |bits, d| bits | d.dst | d.src);
-        self.unit = 1 << misaligned.trailing_zeros().min(MAX_UNIT.trailing_zeros());
+        self.src_run = self.run;
+        self.set_unit();
         // A filled run is so many steps from one place. A step is no less than an element,
         // which a base off the element's alignment makes more than a unit.
         let step = self.unit.max(element);
         if fill && self.run > step {
             self.insert(Dim { size: self.run / step, dst: step, src: 0 });
             self.run = step;
+            self.src_run = step;
         }
     }
 
@@ -292,6 +315,16 @@ impl CopyPlan {
         }
     }
 
+    /// Whether the destination is one contiguous range, written in order.
+    pub fn is_packed(&self) -> bool {
+        let mut expected = self.run;
+        self.dims().iter().rev().all(|d| {
+            let fits = d.dst == expected;
+            expected = d.dst * d.size;
+            fits
+        })
+    }
+
     /// Whether source and destination, in one storage, are the same bytes in the
     /// same order, so that there is nothing to do.
     pub fn is_identity(&self) -> bool {
@@ -313,10 +346,11 @@ impl CopyPlan {
             if let Some(dim) = around.last() {
                 period = gcd(period, gcd(dim.dst, dim.src));
             }
-            let extent = |stride: fn(&Dim) -> u64| {
-                inner.iter().map(|d| (d.size - 1) * stride(d)).sum::<u64>() + self.run
+            let extent = |run: u64, stride: fn(&Dim) -> u64| {
+                inner.iter().map(|d| (d.size - 1) * stride(d)).sum::<u64>() + run
             };
-            let (dst, src) = (extent(|d| d.dst), extent(|d| d.src));
+            let dst = extent(self.run, |d| d.dst);
+            let src = extent(self.src_run, |d| d.src);
             if period > 0 && dst <= period && src <= period {
                 let ahead = (self.src % period + period - self.dst % period) % period;
                 // The source begins `ahead` bytes after the destination, in a circle.
@@ -328,32 +362,74 @@ impl CopyPlan {
         true
     }
 
-    /// The same plan for `count` indices of dimension `axis` from `first`; a plan of
-    /// its own only in its extent, its unit and dimensions stay.
-    pub(crate) fn part(&self, axis: usize, first: u64, count: u64) -> CopyPlan {
+    /// Two plans that together are this one, cut in the middle of dimension `axis`.
+    pub(super) fn halves(&self, axis: usize) -> (CopyPlan, CopyPlan) {
+        self.split_at(axis, self.dims().get(axis).map_or(0, |d| d.size / 2))
+    }
+
+    /// The same, cut before index `at`.
+    pub(super) fn split_at(&self, axis: usize, at: u64) -> (CopyPlan, CopyPlan) {
+        let size = self.dims().get(axis).map_or(0, |d| d.size);
+        (self.part(axis, 0, at), self.part(axis, at, size - at))
+    }
+
+    /// Indices `first` to `first + count` of dimension `axis`.
+    fn part(&self, axis: usize, first: u64, count: u64) -> CopyPlan {
         let mut part = *self;
         if let Some(dim) = part.dims.get_mut(axis) {
             part.dst += first * dim.dst;
             part.src += first * dim.src;
             dim.size = count;
         }
+        if count == 1 {
+            if let Some(tail) = part.dims.get_mut(axis..self.rank) {
+                tail.rotate_left(1);
+            }
+            part.rank -= 1;
+            part.classify();
+        }
         part.set_ends();
         part
     }
 
-    /// `bytes` of the run from byte `first`, a multiple of the unit.
-    pub(crate) fn part_of_run(&self, first: u64, bytes: u64) -> CopyPlan {
+    /// Two plans that together are this one, cut in the middle of the run; none where
+    /// the run is no more than one unit.
+    pub(super) fn halves_of_run(&self) -> Option<(CopyPlan, CopyPlan)> {
+        let middle = (self.run / 2).next_multiple_of(MAX_UNIT.min(self.run / 2).max(self.unit));
+        (middle < self.run)
+            .then(|| (self.part_of_run(0, middle), self.part_of_run(middle, self.run - middle)))
+    }
+
+    /// A contiguous plan in two: as many bytes as the widest unit divides, and the
+    /// rest. None where that gains nothing.
+    pub(super) fn split_off_tail(&self) -> Option<(CopyPlan, CopyPlan)> {
+        let aligned = (self.dst | self.src).is_multiple_of(MAX_UNIT);
+        let wide = self.run / MAX_UNIT * MAX_UNIT;
+        (self.rank == 0 && aligned && self.unit < MAX_UNIT && wide > 0)
+            .then(|| (self.part_of_run(0, wide), self.part_of_run(wide, self.run - wide)))
+    }
+
+    fn part_of_run(&self, first: u64, bytes: u64) -> CopyPlan {
         let mut part = *self;
         part.dst += first;
         part.src += first;
         part.run = bytes;
+        part.src_run = bytes;
+        part.set_unit();
+        part.classify();
         part.set_ends();
         part
     }
 
+    fn set_unit(&mut self) {
+        let bits =
+            self.dims().iter().fold(self.dst | self.src | self.run, |bits, d| bits | d.dst | d.src);
+        self.unit = 1 << bits.trailing_zeros().min(MAX_UNIT.trailing_zeros());
+    }
+
     fn set_ends(&mut self) {
         self.dst_end = self.dst + self.run;
-        self.src_end = self.src + self.run;
+        self.src_end = self.src + self.src_run;
         for &Dim { size, dst, src } in self.dims.iter().take(self.rank) {
             self.dst_end += (size - 1) * dst;
             self.src_end += (size - 1) * src;
@@ -361,9 +437,30 @@ impl CopyPlan {
     }
 }
 
+impl std::fmt::Debug for CopyPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CopyPlan")
+            .field("form", &self.form)
+            .field("unit", &self.unit)
+            .field("run", &self.run)
+            .field("dst", &(self.dst..self.dst_end))
+            .field("src", &(self.src..self.src_end))
+            .field("dims", &self.dims())
+            .finish()
+    }
+}
+
+fn sizes_differ(dst: &Layout, src: &Layout) -> Error {
+    Error::invalid(
+        "src",
+        format_args!("of sizes {:?}", src.sizes()),
+        format!("the destination's are {:?}", dst.sizes()),
+    )
+}
+
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

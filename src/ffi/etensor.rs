@@ -94,11 +94,8 @@ mod tests {
     use super::*;
 
     fn order(sizes: &[i64], strides: &[i64]) -> Vec<u8> {
-        let mut arrays = Arrays {
-            sizes: [0; MAX_DIMS],
-            strides: [0; MAX_DIMS],
-            dim_order: [0; MAX_DIMS],
-        };
+        let mut arrays =
+            Arrays { sizes: [0; MAX_DIMS], strides: [0; MAX_DIMS], dim_order: [0; MAX_DIMS] };
         arrays.describe(&Layout::new(sizes, strides, 0).unwrap());
         arrays.dim_order[..sizes.len()].to_vec()
     }

@@ -1,13 +1,13 @@
 //! Choosing an adapter and opening its device.
 
-use super::buffer::{self, Buffer};
-use super::errors::Faults;
+use super::buffer::{self, Buffer, BufferKind};
+use super::errors::{Faults, scoped};
 use super::pipeline::PipelineCache;
 use crate::config::{Backend, Config, MemoryMode};
 use crate::error::{Error, Result};
 use parking_lot::Mutex;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What a user wants to know of the adapter in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +38,7 @@ pub struct Gpu {
     /// The last submission that is known to be complete.
     pub(super) completed: Arc<AtomicU64>,
     next_id: AtomicU64,
+    empty: OnceLock<Result<Arc<Buffer>>>,
     info: AdapterInfo,
     cpu: bool,
 }
@@ -93,9 +94,7 @@ impl Gpu {
             required_limits: limits.clone(),
             ..Default::default()
         }))
-        .map_err(|error| {
-            Error::BackendUnavailable(format!("adapter {}: {error}", info.name))
-        })?;
+        .map_err(|error| Error::BackendUnavailable(format!("adapter {}: {error}", info.name)))?;
         let faults = Faults::install(&device);
         let backend = backend_of(info.backend)?;
         let mut gpu = Gpu {
@@ -103,6 +102,7 @@ impl Gpu {
             graveyard: Mutex::default(),
             completed: Arc::default(),
             next_id: AtomicU64::new(1),
+            empty: OnceLock::new(),
             cpu: info.device_type == wgpu::DeviceType::Cpu,
             info: AdapterInfo {
                 name: info.name.clone(),
@@ -183,6 +183,28 @@ impl Gpu {
     /// A number that no other buffer, layout or pipeline of this device has.
     pub(super) fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A buffer that stands for memory without bytes: bindings cannot be empty.
+    ///
+    /// # Errors
+    /// As [`Buffer::new`].
+    pub fn empty_buffer(&self) -> Result<&Arc<Buffer>> {
+        self.empty
+            .get_or_init(|| Buffer::new(self, 256, BufferKind::Device).map(Arc::new))
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+
+    /// Writes `bytes` (a multiple of 4) to the start of a buffer that no GPU work uses,
+    /// before anything that is submitted later.
+    ///
+    /// # Errors
+    /// What wgpu has against it.
+    pub fn write(&self, buffer: &Buffer, bytes: &[u8]) -> Result<()> {
+        scoped(&self.device, "writing a buffer", || {
+            self.queue.write_buffer(buffer.raw(), 0, bytes);
+        })
     }
 
     /// Leaves a buffer to be destroyed once no recorded work names it.

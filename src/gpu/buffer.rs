@@ -50,7 +50,9 @@ impl BufferKind {
             BufferKind::Device => TENSOR,
             BufferKind::Unified => TENSOR.union(wgpu::BufferUsages::MAP_READ),
             BufferKind::Upload => wgpu::BufferUsages::MAP_WRITE.union(wgpu::BufferUsages::COPY_SRC),
-            BufferKind::Download => wgpu::BufferUsages::MAP_READ.union(wgpu::BufferUsages::COPY_DST),
+            BufferKind::Download => {
+                wgpu::BufferUsages::MAP_READ.union(wgpu::BufferUsages::COPY_DST)
+            }
         }
     }
 
@@ -182,10 +184,9 @@ fn create_hal<A: hal::Api>(
     kind: BufferKind,
 ) -> Result<(wgpu::Buffer, Option<Mapping>)> {
     let failed = |error: hal::DeviceError| match error {
-        hal::DeviceError::OutOfMemory => Error::OutOfMemory {
-            requested: size,
-            reason: "the driver has no memory left".into(),
-        },
+        hal::DeviceError::OutOfMemory => {
+            Error::OutOfMemory { requested: size, reason: "the driver has no memory left".into() }
+        }
         hal::DeviceError::Lost => Error::DeviceLost("while making a buffer".into()),
         other => Error::Validation { operation: "making a buffer", message: other.to_string() },
     };

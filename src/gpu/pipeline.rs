@@ -16,13 +16,18 @@ pub enum Shader<'a> {
     Wgsl {
         /// The text.
         text: &'static str,
-        /// Names and values; a value is given as the bits of an `f64`.
-        constants: &'a [(&'static str, u64)],
+        /// Names and values.
+        constants: &'a [(&'static str, u32)],
         /// Bind every storage buffer read-write, so that several may be one buffer.
         aliased: bool,
     },
     /// A module with one compute entry point.
-    Module(naga::Module),
+    Module {
+        /// The module.
+        module: naga::Module,
+        /// As above.
+        aliased: bool,
+    },
 }
 
 /// What tells pipelines apart.
@@ -32,8 +37,8 @@ pub enum PipelineKey {
     Builtin {
         /// The file's stem.
         name: &'static str,
-        /// The constants, a value as the bits of an `f64`.
-        constants: SmallVec<[(&'static str, u64); 4]>,
+        /// The constants.
+        constants: SmallVec<[(&'static str, u32); 5]>,
         /// As in [`Shader::Wgsl`].
         aliased: bool,
     },
@@ -85,14 +90,19 @@ impl Gpu {
     fn compile(&self, shader: Shader<'_>) -> Result<Pipeline> {
         self.faults.check()?;
         let (module, constants) = match shader {
-            Shader::Module(module) => (module, Vec::new()),
+            Shader::Module { mut module, aliased } => {
+                if aliased {
+                    bind_read_write(&mut module);
+                }
+                (module, Vec::new())
+            }
             Shader::Wgsl { text, constants, aliased } => {
                 let mut module = naga::front::wgsl::parse_str(text)
                     .map_err(|error| Error::Compile(error.emit_to_string(text)))?;
                 if aliased {
                     bind_read_write(&mut module);
                 }
-                let constants = constants.iter().map(|&(n, v)| (n, f64::from_bits(v))).collect();
+                let constants = constants.iter().map(|&(n, v)| (n, f64::from(v))).collect();
                 (module, constants)
             }
         };

@@ -108,10 +108,8 @@ impl Stream {
         groups: [u32; 3],
     ) -> Result<()> {
         gpu.faults.check()?;
-        let key: GroupKey = (
-            pipeline.id,
-            bindings.iter().map(|b| (b.buffer.id(), b.offset, b.size)).collect(),
-        );
+        let key: GroupKey =
+            (pipeline.id, bindings.iter().map(|b| (b.buffer.id(), b.offset, b.size)).collect());
         if !self.groups.contains_key(&key) {
             let group = bind_group(gpu, pipeline, bindings)?;
             if self.groups.len() >= MAX_GROUPS {

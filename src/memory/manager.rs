@@ -3,11 +3,10 @@
 use super::addresses::{AddressMap, DeviceAddresses};
 use super::block::{Backing, Block, HostMemory};
 use super::pool::Pool;
-use super::storage::{Memory, Storage};
+use super::storage::{DeviceType, Memory, Storage};
 use crate::config::MemoryMode;
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, BufferKind, Gpu, Reservation};
-use crate::tensor::DeviceType;
 use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};

@@ -5,9 +5,15 @@
 //! and submitted in batches. Locks are taken in the order packed view, stream, memory,
 //! and none is held while waiting for the GPU.
 
+mod kernels;
+mod launch;
+mod mirrors;
 mod staging;
 mod transfer;
 mod views;
+
+pub use kernels::{Arguments, Grid, KernelFunction, KernelLibrary, poison_tensor};
+pub(crate) use launch::{Launch, Operand};
 
 pub use crate::config::{Backend, Config, CopyEngine, MemoryMode, Views};
 
@@ -78,6 +84,8 @@ struct Inner {
     staging: Mutex<Staging>,
     /// Allocations that C holds by address alone.
     allocations: Mutex<FxHashMap<usize, Arc<Storage>>>,
+    mirrors: mirrors::Mirrors,
+    libraries: kernels::Libraries,
     packs: AtomicU64,
     packs_skipped: AtomicU64,
 }
@@ -100,6 +108,8 @@ impl Runtime {
                 stream: Mutex::new(Stream::new(config.flush_interval)),
                 staging: Mutex::default(),
                 allocations: Mutex::default(),
+                mirrors: mirrors::Mirrors::default(),
+                libraries: kernels::Libraries::default(),
                 packs: AtomicU64::new(0),
                 packs_skipped: AtomicU64::new(0),
                 config,
@@ -259,14 +269,13 @@ impl Runtime {
     /// Waits until a submission is complete; at once where it is, or for 0.
     fn wait_for(&self, submission: u64) -> Result<()> {
         let Some(gpu) = self.started_gpu() else { return Ok(()) };
-        if submission <= gpu.completed() {
-            return Ok(());
+        if submission > gpu.completed() {
+            let index = self.inner.stream.lock().reach(gpu, submission)?;
+            if let Some(index) = index {
+                gpu.wait(index)?;
+            }
         }
-        let index = self.inner.stream.lock().reach(gpu, submission)?;
-        match index {
-            Some(index) => gpu.wait(index),
-            None => Ok(()),
-        }
+        self.settle_all()
     }
 
     /// Gives all memory in the pool back to the system.

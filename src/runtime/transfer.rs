@@ -8,6 +8,7 @@
 
 use super::staging::PIECE;
 use super::{CopyEngine, Runtime};
+use crate::copy::convert::ConvertPlan;
 use crate::copy::device::{self, DeviceLimits};
 use crate::copy::plan::CopyPlan;
 use crate::copy::{convert, host};
@@ -161,6 +162,8 @@ impl Runtime {
         (dst, to): (Side<'_>, NonNull<u8>),
         (src, from): (Side<'_>, NonNull<u8>),
     ) -> Result<()> {
+        self.settle(dst.storage)?;
+        self.settle(src.storage)?;
         self.wait_for(dst.storage.last_use().max(src.storage.last_write()))?;
         src.storage.check()?;
         // SAFETY: both layouts were held against their storages when their tensors were
@@ -191,6 +194,7 @@ impl Runtime {
         let Some(gpu) = self.gpu()? else {
             return Err(Error::Internal("a GPU buffer without a GPU".into()));
         };
+        self.settle(src.storage)?;
         self.wait_for(src.storage.last_write())?;
         src.storage.check()?;
         let staged = self.inner.staging.lock().take(gpu, bytes, BufferKind::Upload)?;
@@ -264,6 +268,7 @@ impl Runtime {
             }
             stream.current()
         };
+        self.settle(dst.storage)?;
         self.wait_for(submission.max(dst.storage.last_use()))?;
         src.storage.check()?;
         staged.usage().check()?;
@@ -321,10 +326,8 @@ impl Runtime {
             reason: "above the address space".into(),
         })?;
         let mut out = Vec::new();
-        out.try_reserve_exact(len).map_err(|error| Error::OutOfMemory {
-            requested: bytes,
-            reason: error.to_string(),
-        })?;
+        out.try_reserve_exact(len)
+            .map_err(|error| Error::OutOfMemory { requested: bytes, reason: error.to_string() })?;
         out.resize(len, 0u8);
         let host = self.host_side("out", tensor, out.as_mut_ptr() as usize, len)?;
         self.copy(&host, tensor, false)?;
@@ -394,8 +397,10 @@ unsafe fn move_on_host(
         unsafe { host::run(&plan, to.as_ptr(), from.as_ptr()) };
         Ok(())
     } else {
+        let plan = ConvertPlan::new((dst, 0, dst_dtype), (src, 0, src_dtype))?;
         // SAFETY: as above.
-        unsafe { convert::run(dst, src, dst_dtype, src_dtype, to.as_ptr(), from.as_ptr()) }
+        unsafe { convert::run(&plan, to.as_ptr(), from.as_ptr()) };
+        Ok(())
     }
 }
 
@@ -410,23 +415,14 @@ fn encode_copy(
         max_binding_bytes: gpu.limits().max_storage_buffer_binding_size,
         offset_alignment: u64::from(gpu.limits().min_storage_buffer_offset_alignment),
         max_groups: gpu.limits().max_compute_workgroups_per_dimension,
-        max_buffer: gpu.limits().max_buffer_size,
     };
     let mut launches = SmallVec::new();
     if dst.dtype == src.dtype {
         let plan = CopyPlan::new(dst.layout, src.layout, dst.dtype.size())?;
         device::launches(&plan, to.size(), from.size(), &limits, &mut launches)?;
     } else {
-        device::convert_launches(
-            dst.layout,
-            src.layout,
-            dst.dtype,
-            src.dtype,
-            to.size(),
-            from.size(),
-            &limits,
-            &mut launches,
-        )?;
+        let plan = ConvertPlan::new((dst.layout, 0, dst.dtype), (src.layout, 0, src.dtype))?;
+        device::convert_launches(&plan, to.size(), from.size(), &limits, &mut launches)?;
     }
     let aliased = Arc::ptr_eq(to, from);
     for launch in &launches {

@@ -1,0 +1,64 @@
+// Moves units of 4, 8 or 16 bytes through square tiles in workgroup memory, where the
+// source is walked best along another dimension than the destination. With one of
+// elem_*.wgsl; offsets and strides in units.
+//
+// row[0]  destination offset, source offset, size along x, size along y
+// row[1]  destination stride of x, source stride of x, the same of y
+// row[2]  tiles along x, tiles along y, number of tiles, dimensions around
+// row[3 + d]  dimension d around the tiles: size, destination stride, source stride
+//
+// x is the destination's innermost dimension, y the source's.
+
+
+@group(0) @binding(0) var<storage, read_write> dst: array<Elem>;
+@group(0) @binding(1) var<storage, read> src: array<Elem>;
+
+const LANES: u32 = 256u;
+const FOLD: u32 = 32768u;
+const ROWS: u32 = LANES / TILE;
+// One unit more than a row, so that a column does not lie in one bank.
+const PITCH: u32 = TILE + 1u;
+
+var<workgroup> tile: array<Elem, TILE * PITCH>;
+
+@compute @workgroup_size(256)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let number = group.y * FOLD + group.x;
+    if (number >= params.row[2].z) {
+        return;
+    }
+    let size = params.row[0].zw;
+    let stride_x = params.row[1].xy;
+    let stride_y = params.row[1].zw;
+    let x0 = (number % params.row[2].x) * TILE;
+    var rest = number / params.row[2].x;
+    let y0 = (rest % params.row[2].y) * TILE;
+    rest = rest / params.row[2].y;
+    var origin = params.row[0].xy;
+    for (var d = 0u; d < params.row[2].w; d += 1u) {
+        let dim = params.row[3u + d];
+        origin += (rest % dim.x) * dim.yz;
+        rest = rest / dim.x;
+    }
+    let across = lane % TILE;
+    let down = lane / TILE;
+
+    let y = y0 + across;
+    for (var r = 0u; r < TILE; r += ROWS) {
+        let x = x0 + down + r;
+        if (x < size.x && y < size.y) {
+            tile[(down + r) * PITCH + across] = src[origin.y + x * stride_x.y + y * stride_y.y];
+        }
+    }
+    workgroupBarrier();
+    let x = x0 + across;
+    for (var r = 0u; r < TILE; r += ROWS) {
+        let y = y0 + down + r;
+        if (x < size.x && y < size.y) {
+            dst[origin.x + x * stride_x.x + y * stride_y.x] = tile[across * PITCH + down + r];
+        }
+    }
+}
