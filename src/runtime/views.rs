@@ -193,6 +193,24 @@ impl Runtime {
         Ok(storage.address() as *mut u8)
     }
 
+    /// A contiguous tensor with the values of now: a packed view's dense buffer, filled where
+    /// the base was written since; any other tensor that is contiguous itself; else a clone.
+    ///
+    /// # Errors
+    /// As [`Runtime::copy`].
+    pub fn packed(&self, tensor: &Tensor) -> Result<Tensor> {
+        if let Some(view) = &tensor.packed {
+            let storage = self.fill(view)?;
+            return Tensor::new(storage, view.dense.clone(), view.dtype);
+        }
+        if tensor.layout.is_contiguous() {
+            return Ok(tensor.clone());
+        }
+        let out = self.empty(Layout::contiguous(tensor.sizes())?, tensor.dtype, tensor.device())?;
+        self.copy(&out, tensor, true)?;
+        Ok(out)
+    }
+
     /// The dense buffer of a view, made if need be, its contents not looked at.
     fn cache_of(&self, view: &Arc<PackedView>) -> Result<Arc<crate::memory::Storage>> {
         let mut cache = view.cache.lock();
