@@ -84,7 +84,14 @@ impl Gpu {
                 None => slots.entry(key.clone()).or_default().clone(),
             }
         };
-        slot.get_or_init(|| self.compile(shader()?).map(Arc::new)).clone()
+        slot.get_or_init(|| {
+            let compiled = self.compile(shader()?).map(Arc::new);
+            if let Some(cache) = &self.disk_cache {
+                cache.save();
+            }
+            compiled
+        })
+        .clone()
     }
 
     fn compile(&self, shader: Shader<'_>) -> Result<Pipeline> {
@@ -151,7 +158,7 @@ impl Gpu {
                     // Every kernel writes its workgroup memory before it reads it.
                     zero_initialize_workgroup_memory: false,
                 },
-                cache: None,
+                cache: self.disk_cache.as_ref().map(|cache| cache.raw()),
             });
             Pipeline { raw, layout, id: self.next_id(), writable, immediate_bytes }
         })

@@ -253,6 +253,7 @@ impl Runtime {
         arguments: &mut Arguments,
         grid: Grid,
     ) -> Result<()> {
+        log::trace!("dispatch {} over {:?}", function.kernel.name(), grid.threads);
         let result = self.encode_kernel(function, arguments, grid);
         if let Err(error) = &result {
             for &(index, kind) in &function.params {

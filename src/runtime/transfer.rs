@@ -67,6 +67,15 @@ impl Runtime {
         // Data that leaves the host is taken before this returns, and data that reaches
         // it is there: waiting less would be allowed, and is not needed to be fast.
         let _ = non_blocking;
+        log::trace!(
+            "copy {:?} {} {:?} from {:?} {} {:?}",
+            dst.sizes(),
+            dst.dtype,
+            dst.device(),
+            src.sizes(),
+            src.dtype,
+            src.device()
+        );
         if dst.dtype != src.dtype {
             check_convertible(dst.dtype, src.dtype)?;
         }
