@@ -24,7 +24,7 @@ pub enum Shader<'a> {
     /// A module with one compute entry point.
     Module {
         /// The module.
-        module: naga::Module,
+        module: Box<naga::Module>,
         /// As above.
         aliased: bool,
     },
@@ -101,7 +101,7 @@ impl Gpu {
                 if aliased {
                     bind_read_write(&mut module);
                 }
-                (module, Vec::new())
+                (*module, Vec::new())
             }
             Shader::Wgsl { text, constants, aliased } => {
                 let mut module = naga::front::wgsl::parse_str(text)
