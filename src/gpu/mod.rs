@@ -11,10 +11,12 @@ mod disk_cache;
 mod errors;
 mod pipeline;
 mod stream;
+mod timing;
 mod usage;
 
 pub use adapter::{Gpu, list_adapters};
 pub use buffer::{Buffer, BufferKind, Reservation};
 pub use pipeline::{Pipeline, PipelineKey, Shader};
 pub use stream::{Binding, Stream};
+pub use timing::Timer;
 pub use usage::Usage;

@@ -19,7 +19,7 @@ pub use crate::config::{Backend, Config, CopyEngine, MemoryMode, Views};
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::gpu::{self, Gpu, Stream};
+use crate::gpu::{self, Gpu, Stream, Timer};
 use crate::layout::Layout;
 use crate::memory::{Manager, Storage};
 use crate::tensor::{DeviceType, Tensor};
@@ -275,6 +275,30 @@ impl Runtime {
             Some(error) => Err(error),
             None => Ok(()),
         }
+    }
+
+    /// Seconds that the GPU spends on what `work` queues, by its own clock, and waits for it;
+    /// `None` where the adapter has no timestamps.
+    ///
+    /// # Errors
+    /// What `work` returns; the first failure of queued work.
+    pub fn gpu_seconds(&self, work: impl FnOnce() -> Result<()>) -> Result<Option<f64>> {
+        let timer = match self.gpu()? {
+            Some(gpu) => Timer::new(gpu)?.map(|timer| (gpu, timer)),
+            None => None,
+        };
+        let Some((gpu, timer)) = timer else {
+            work()?;
+            self.synchronize()?;
+            return Ok(None);
+        };
+        self.synchronize()?;
+        timer.start(gpu, &mut self.inner.stream.lock());
+        let result = work();
+        timer.stop(gpu, &mut self.inner.stream.lock());
+        self.synchronize()?;
+        result?;
+        timer.seconds(gpu).map(Some)
     }
 
     /// Waits until a submission is complete; at once where it is, or for 0.
