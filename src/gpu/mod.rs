@@ -8,11 +8,13 @@
 mod adapter;
 mod buffer;
 mod errors;
+mod fork;
 mod pipeline;
 mod stream;
 mod usage;
 
 pub use adapter::{Gpu, list_adapters};
+pub use fork::check as check_fork;
 pub use buffer::{Buffer, BufferKind, Reservation};
 pub use pipeline::{Pipeline, PipelineKey, Shader};
 pub use stream::{Binding, Stream};

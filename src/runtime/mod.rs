@@ -2,8 +2,8 @@
 //!
 //! Everything that the C functions do is here, with [`Result`] and without `unsafe` for
 //! callers. Calls take effect in the order in which they are made; GPU work is recorded
-//! and submitted in batches. Locks are taken in the order packed view, stream, memory,
-//! and none is held while waiting for the GPU.
+//! and submitted in batches. Locks are taken in the order packed view, mirrors, stream,
+//! memory; the last two are not held while waiting for the GPU.
 
 mod kernels;
 mod launch;
@@ -15,6 +15,7 @@ mod views;
 pub use kernels::{Arguments, Grid, KernelFunction, KernelLibrary, poison_tensor};
 pub(crate) use launch::{Launch, Operand};
 
+pub(crate) use crate::gpu::check_fork;
 pub use crate::config::{Backend, Config, CopyEngine, MemoryMode, Views};
 
 use crate::dtype::DType;
@@ -101,7 +102,7 @@ impl Runtime {
         if let Some(error) = broken {
             let _ = gpu.set(Err(error));
         }
-        Runtime {
+        let runtime = Runtime {
             inner: Arc::new(Inner {
                 gpu,
                 memory: Arc::new(Manager::new(config.pool_bytes, config.memory_limit)),
@@ -114,7 +115,14 @@ impl Runtime {
                 packs_skipped: AtomicU64::new(0),
                 config,
             }),
-        }
+        };
+        let weak = Arc::downgrade(&runtime.inner);
+        runtime.inner.memory.set_before_return(Box::new(move |address, bytes, borrowed| {
+            if let Some(inner) = weak.upgrade() {
+                Runtime { inner }.settle_for_good(address, bytes, borrowed);
+            }
+        }));
+        runtime
     }
 
     /// The process's runtime, set up by the environment. Made at the first call and never
@@ -148,7 +156,8 @@ impl Runtime {
             Ok(gpu)
         });
         match gpu {
-            Ok(gpu) => Ok(gpu.as_ref()),
+            Ok(Some(gpu)) => gpu.check().map(|()| Some(gpu)),
+            Ok(None) => Ok(None),
             Err(error) => Err(error.clone()),
         }
     }
@@ -253,6 +262,7 @@ impl Runtime {
     /// The first failure of queued work since the last call.
     pub fn synchronize(&self) -> Result<()> {
         let Some(gpu) = self.started_gpu() else { return Ok(()) };
+        gpu.check()?;
         let last = {
             let mut stream = self.inner.stream.lock();
             // What fails here is reported below, once.
@@ -266,13 +276,17 @@ impl Runtime {
         }
     }
 
-    /// Waits until a submission is complete; at once where it is, or for 0.
+    /// Waits until a submission is complete; at once where it is, or for 0. One that failed
+    /// is over as well: what it should have written says so.
     fn wait_for(&self, submission: u64) -> Result<()> {
         let Some(gpu) = self.started_gpu() else { return Ok(()) };
         if submission > gpu.completed() {
-            let index = self.inner.stream.lock().reach(gpu, submission)?;
-            if let Some(index) = index {
-                gpu.wait(index)?;
+            gpu.check()?;
+            let index = self.inner.stream.lock().reach(gpu, submission);
+            match index {
+                Ok(Some(index)) => gpu.wait(index)?,
+                Ok(None) => {}
+                Err(_) => gpu.check()?,
             }
         }
         self.settle_all()
