@@ -172,6 +172,13 @@ impl Stream {
         encoder_of(&mut self.encoder, gpu)
     }
 
+    /// Counts memory that has no buffer among what the recorded work writes.
+    pub fn watch(&mut self, usage: &Arc<Usage>) {
+        if usage.note(self.current, true) {
+            self.written.push((usage.clone(), usage.generation()));
+        }
+    }
+
     fn note(&mut self, buffer: &Arc<Buffer>, writes: bool) {
         if buffer.usage().note(self.current, writes) {
             self.written.push((buffer.usage().clone(), buffer.usage().generation()));
