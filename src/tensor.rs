@@ -8,8 +8,8 @@
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::memory::Storage;
 pub use crate::memory::DeviceType;
+use crate::memory::Storage;
 use parking_lot::Mutex;
 use std::sync::Arc;
 

@@ -43,13 +43,7 @@ fn run(options: &Options) -> Result<(), Failure> {
     let view = rt.view(&base, &options.sizes, &options.strides, options.offset)?;
     let packed = rt.to_vec(&rt.packed(&view)?)?;
     npy::write(&options.output, &array.kind, view.sizes(), &packed)?;
-    println!(
-        "{} {:?} -> {:?}, {} bytes",
-        dtype,
-        array.shape,
-        view.sizes(),
-        packed.len()
-    );
+    println!("{} {:?} -> {:?}, {} bytes", dtype, array.shape, view.sizes(), packed.len());
     Ok(())
 }
 

@@ -114,6 +114,7 @@ impl Slot {
 
     /// Binds the handle to another tensor, and gives the one it had. `Err` gives the
     /// tensor back where this is no handle.
+    #[allow(clippy::result_large_err, reason = "the tensor that was not bound goes back whole")]
     pub(super) fn rebind(&self, tensor: Option<Tensor>) -> Result<Option<Tensor>, Option<Tensor>> {
         match self.take() {
             Some(old) => {

@@ -7,6 +7,7 @@
 
 mod adapter;
 mod buffer;
+mod disk_cache;
 mod errors;
 mod pipeline;
 mod stream;

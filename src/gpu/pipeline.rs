@@ -24,7 +24,7 @@ pub enum Shader<'a> {
     /// A module with one compute entry point.
     Module {
         /// The module.
-        module: naga::Module,
+        module: Box<naga::Module>,
         /// As above.
         aliased: bool,
     },
@@ -84,7 +84,14 @@ impl Gpu {
                 None => slots.entry(key.clone()).or_default().clone(),
             }
         };
-        slot.get_or_init(|| self.compile(shader()?).map(Arc::new)).clone()
+        slot.get_or_init(|| {
+            let compiled = self.compile(shader()?).map(Arc::new);
+            if let Some(cache) = &self.disk_cache {
+                cache.save();
+            }
+            compiled
+        })
+        .clone()
     }
 
     fn compile(&self, shader: Shader<'_>) -> Result<Pipeline> {
@@ -94,7 +101,7 @@ impl Gpu {
                 if aliased {
                     bind_read_write(&mut module);
                 }
-                (module, Vec::new())
+                (*module, Vec::new())
             }
             Shader::Wgsl { text, constants, aliased } => {
                 let mut module = naga::front::wgsl::parse_str(text)
@@ -151,7 +158,7 @@ impl Gpu {
                     // Every kernel writes its workgroup memory before it reads it.
                     zero_initialize_workgroup_memory: false,
                 },
-                cache: None,
+                cache: self.disk_cache.as_ref().map(|cache| cache.raw()),
             });
             Pipeline { raw, layout, id: self.next_id(), writable, immediate_bytes }
         })

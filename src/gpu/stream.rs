@@ -256,13 +256,15 @@ impl Stream {
     }
 
     /// What to wait for so that `submission` is complete; submits it first where it is
-    /// still being recorded. `None` where it is complete already.
+    /// still being recorded. `None` where it is complete already, or failed: what it
+    /// should have written says so itself, and nothing else is the waiter's concern.
     ///
     /// # Errors
-    /// Those of [`Stream::flush`].
+    /// A lost device.
     pub fn reach(&mut self, gpu: &Gpu, submission: u64) -> Result<Option<wgpu::SubmissionIndex>> {
         if submission >= self.current {
-            self.flush(gpu)?;
+            let _ = self.flush(gpu);
+            gpu.faults.check()?;
         }
         if submission <= gpu.completed() {
             return Ok(None);

@@ -253,6 +253,7 @@ impl Runtime {
         arguments: &mut Arguments,
         grid: Grid,
     ) -> Result<()> {
+        log::trace!("dispatch {} over {:?}", function.kernel.name(), grid.threads);
         let result = self.encode_kernel(function, arguments, grid);
         if let Err(error) = &result {
             for &(index, kind) in &function.params {
@@ -612,7 +613,7 @@ impl KernelFunction {
         let [library, index] = self.digest;
         let digest = PipelineKey::Digest([library, index, hasher.finish(), 0]);
         let aliased = key.aliased;
-        let module = program.module;
+        let module = Box::new(program.module);
         let pipeline = gpu.pipeline(&digest, || Ok(Shader::Module { module, aliased }))?;
         let variant = Arc::new(Variant {
             pipeline,

@@ -176,6 +176,7 @@ impl Runtime {
             self.gpu()?;
         }
         let bytes = layout.end_bytes(dtype.size())?;
+        log::trace!("empty {:?} {:?} {dtype} {device:?}", layout.sizes(), layout.strides());
         let storage = self.inner.memory.allocate(bytes, device)?;
         Tensor::new(storage, layout, dtype)
     }
@@ -229,6 +230,7 @@ impl Runtime {
     /// As [`Runtime::empty`].
     pub fn malloc(&self, bytes: u64) -> Result<usize> {
         self.gpu()?;
+        log::trace!("malloc {bytes}");
         let storage = self.inner.memory.allocate(bytes, DeviceType::Mps)?;
         let address = storage.address();
         if address != 0 {
@@ -261,6 +263,7 @@ impl Runtime {
     /// The first failure of queued work since the last call.
     pub fn synchronize(&self) -> Result<()> {
         let Some(gpu) = self.started_gpu() else { return Ok(()) };
+        log::trace!("synchronize");
         let last = {
             let mut stream = self.inner.stream.lock();
             // What fails here is reported below, once.

@@ -33,6 +33,7 @@ impl Runtime {
         device: DeviceType,
     ) -> Result<Tensor> {
         let address = data as usize;
+        log::trace!("blob {address:#x} {:?} {dtype} {device:?}", layout.sizes());
         let bytes = layout.end_bytes(dtype.size())?;
         if address == 0 && bytes > 0 {
             return Err(Error::invalid("data", "null", format!("{bytes} bytes are needed")));
@@ -89,6 +90,7 @@ impl Runtime {
                 format!("added to the offset {} it leaves the storage", of.layout.offset()),
             ));
         };
+        log::trace!("view {sizes:?} {strides:?} at {offset} of {:?}", of.sizes());
         let layout = Layout::new(sizes, strides, offset)?;
         let mut view = Tensor::new(of.storage.clone(), layout, of.dtype)?;
         if view.device() == DeviceType::Mps

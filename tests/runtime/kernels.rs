@@ -19,7 +19,13 @@ pub const TESTS: &[(&str, Test)] = &[
 const DOUBLE: &str = "kernel void twice(device float* a, constant float* b, \
                       uint i [[thread_position_in_grid]]) { a[i] = 2 * b[i]; }";
 
-fn run(world: &World, source: &str, name: &str, tensors: &[&Tensor], length: u64) -> aoti_wgpu::error::Result<()> {
+fn run(
+    world: &World,
+    source: &str,
+    name: &str,
+    tensors: &[&Tensor],
+    length: u64,
+) -> aoti_wgpu::error::Result<()> {
     let function = world.rt.kernel_library(source)?.function(name)?;
     let mut arguments = Arguments::default();
     for (i, tensor) in (0..).zip(tensors) {

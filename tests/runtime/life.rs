@@ -141,9 +141,8 @@ fn the_pool(world: &World) {
 
 fn limits(world: &World) {
     let rt = again(world, |config| config.memory_limit = Some(1 << 20));
-    let empty = |bytes: i64| {
-        rt.empty(Layout::contiguous(&[bytes]).unwrap(), DType::U8, DeviceType::Mps)
-    };
+    let empty =
+        |bytes: i64| rt.empty(Layout::contiguous(&[bytes]).unwrap(), DType::U8, DeviceType::Mps);
     drop(empty(600 << 10).unwrap());
     // The pool holds 600 KiB and is emptied for this.
     let held = empty(900 << 10).unwrap();
@@ -170,9 +169,7 @@ fn recycled_memory(world: &World) {
         rt.copy(&d, &rt.view(&c, &[64, 64], &[64, 1], 0).unwrap(), true).unwrap();
         let expected = world.floats(&d);
         drop((a, b, c, d));
-        let again = rt
-            .from_slice(&[5.0f32; 4096], &[4096], DType::F32, DeviceType::Mps)
-            .unwrap();
+        let again = rt.from_slice(&[5.0f32; 4096], &[4096], DType::F32, DeviceType::Mps).unwrap();
         assert!(world.floats(&again).iter().all(|&v| v == 5.0));
         assert_eq!(expected[1], 1.0);
     }
