@@ -92,20 +92,21 @@ impl Runtime {
         };
         log::trace!("view {sizes:?} {strides:?} at {offset} of {:?}", of.sizes());
         let layout = Layout::new(sizes, strides, offset)?;
-        let mut view = Tensor::new(of.storage.clone(), layout, of.dtype)?;
-        if view.device() == DeviceType::Mps
+        let packed = if of.device() == DeviceType::Mps
             && self.inner.config.views == Views::Packed
-            && !view.layout.is_packed()
+            && !layout.is_packed()
         {
-            view.packed = Some(Arc::new(PackedView {
-                base: view.storage.clone(),
-                strided: view.layout.clone(),
+            Some(Arc::new(PackedView {
+                base: of.storage.clone(),
+                strided: layout.clone(),
                 dense: Layout::contiguous(sizes)?,
-                dtype: view.dtype,
+                dtype: of.dtype,
                 cache: Mutex::default(),
-            }));
-        }
-        Ok(view)
+            }))
+        } else {
+            None
+        };
+        Tensor::with_dense(of.storage.clone(), layout, of.dtype, packed)
     }
 
     /// A view with `of`'s rank and `of`'s own offset.
