@@ -11,6 +11,7 @@ mod disk_cache;
 mod errors;
 mod fork;
 mod pipeline;
+mod shader;
 mod stream;
 mod timing;
 mod usage;

@@ -2,12 +2,12 @@
 
 use super::Gpu;
 use super::errors::scoped;
+use super::shader::{self, Origin};
 use crate::error::{Error, Result};
 use naga::{AddressSpace, StorageAccess};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 /// What a pipeline is compiled from.
@@ -105,12 +105,12 @@ impl Gpu {
 
     fn compile(&self, shader: Shader<'_>) -> Result<Pipeline> {
         self.faults.check()?;
-        let (module, constants) = match shader {
+        let (module, constants, origin) = match shader {
             Shader::Module { mut module, aliased } => {
                 if aliased {
                     bind_read_write(&mut module);
                 }
-                (*module, Vec::new())
+                (*module, Vec::new(), Origin::Program)
             }
             Shader::Wgsl { text, constants, aliased } => {
                 let mut module = naga::front::wgsl::parse_str(text)
@@ -119,7 +119,7 @@ impl Gpu {
                     bind_read_write(&mut module);
                 }
                 let constants = constants.iter().map(|&(n, v)| (n, f64::from(v))).collect();
-                (module, constants)
+                (module, constants, Origin::Own)
             }
         };
         let entry = module
@@ -143,10 +143,7 @@ impl Gpu {
             })
             .collect();
         scoped(&self.device, "compiling a kernel", || {
-            let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
-                label: None,
-                source: wgpu::ShaderSource::Naga(Cow::Owned(module)),
-            });
+            let module = shader::create(&self.device, module, origin);
             let layout = self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
                 label: None,
                 entries: &entries,
