@@ -1,13 +1,13 @@
 //! Tensors that come, go, are viewed and copied.
 
-use super::boundary::{self, guard, guard_void, produce};
+use super::boundary::{self, code, guard, guard_void, produce};
 use super::described::with_tensor;
 use super::handle::{self, insert};
 use super::{AOTITorchError, AtenTensorHandle};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, check_fork};
 use crate::tensor::{DeviceType, Tensor};
 use std::ffi::c_void;
 
@@ -136,6 +136,11 @@ pub unsafe extern "C" fn aoti_torch_empty_strided_pinned(
 pub unsafe extern "C" fn aoti_torch_delete_tensor_object(
     tensor: AtenTensorHandle,
 ) -> AOTITorchError {
+    // In the child of a fork what the handle holds is of no use and its locks may be held
+    // for good; programs throw where this fails, so there is nothing to do and no failure.
+    if check_fork().is_err() {
+        return code::OK;
+    }
     guard(|| handle::remove("tensor", tensor))
 }
 

@@ -41,6 +41,8 @@ fn with_arguments<R>(
             let at = match encodings.iter().position(|(key, _)| *key == address) {
                 Some(at) => at,
                 None => {
+                    // Functions end with their libraries, on whichever thread.
+                    encodings.retain(|(key, _)| kernel_handle::is_function(*key));
                     encodings.push((address, Arguments::default()));
                     encodings.len() - 1
                 }
@@ -78,7 +80,16 @@ pub unsafe extern "C" fn aoti_torch_mps_create_shader_library(
 pub unsafe extern "C" fn aoti_torch_mps_delete_shader_library(
     library_handle: AOTIMetalShaderLibraryHandle,
 ) -> AOTITorchError {
-    guard(|| kernel_handle::remove_library(library_handle))
+    guard(|| {
+        kernel_handle::remove_library(library_handle)?;
+        // What this thread has set on its functions is not to be used any more.
+        let _ = ENCODINGS.try_with(|encodings| {
+            if let Ok(mut encodings) = encodings.try_borrow_mut() {
+                encodings.retain(|(key, _)| kernel_handle::is_function(*key));
+            }
+        });
+        Ok(())
+    })
 }
 
 /// The kernel of this name; the handle lives as long as the library.

@@ -3,6 +3,7 @@
 use super::buffer::{self, Buffer, BufferKind};
 use super::disk_cache::DiskCache;
 use super::errors::{Faults, scoped};
+use super::fork;
 use super::pipeline::PipelineCache;
 use crate::config::{Backend, Config, MemoryMode};
 use crate::error::{Error, Result};
@@ -40,7 +41,7 @@ pub struct Gpu {
     /// The last submission that is known to be complete.
     pub(super) completed: Arc<AtomicU64>,
     next_id: AtomicU64,
-    empty: OnceLock<Result<Arc<Buffer>>>,
+    empty: OnceLock<Arc<Buffer>>,
     info: AdapterInfo,
     cpu: bool,
 }
@@ -98,6 +99,7 @@ impl Gpu {
         }))
         .map_err(|error| Error::BackendUnavailable(format!("adapter {}: {error}", info.name)))?;
         let faults = Faults::install(&device);
+        fork::watch();
         let backend = backend_of(info.backend)?;
         let mut gpu = Gpu {
             pipelines: PipelineCache::default(),
@@ -161,6 +163,15 @@ impl Gpu {
         }
     }
 
+    /// Whether work can be given to the device.
+    ///
+    /// # Errors
+    /// [`Error::DeviceLost`], also in the child of a `fork`, which has no device.
+    pub fn check(&self) -> Result<()> {
+        fork::check()?;
+        self.faults.check()
+    }
+
     /// What the adapter is.
     pub fn info(&self) -> &AdapterInfo {
         &self.info
@@ -196,10 +207,13 @@ impl Gpu {
     /// # Errors
     /// As [`Buffer::new`].
     pub fn empty_buffer(&self) -> Result<&Arc<Buffer>> {
-        self.empty
-            .get_or_init(|| Buffer::new(self, 256, BufferKind::Device).map(Arc::new))
-            .as_ref()
-            .map_err(Clone::clone)
+        match self.empty.get() {
+            Some(buffer) => Ok(buffer),
+            None => {
+                let buffer = Buffer::new(self, 256, BufferKind::Device)?;
+                Ok(self.empty.get_or_init(|| Arc::new(buffer)))
+            }
+        }
     }
 
     /// Writes `bytes` (a multiple of 4) to the start of a buffer that no GPU work uses,

@@ -9,12 +9,16 @@ mod adapter;
 mod buffer;
 mod disk_cache;
 mod errors;
+mod fork;
 mod pipeline;
 mod stream;
+mod timing;
 mod usage;
 
 pub use adapter::{Gpu, list_adapters};
 pub use buffer::{Buffer, BufferKind, Reservation};
+pub use fork::check as check_fork;
 pub use pipeline::{Pipeline, PipelineKey, Shader};
 pub use stream::{Binding, Stream};
+pub use timing::Timer;
 pub use usage::Usage;

@@ -59,7 +59,8 @@ pub struct Pipeline {
 
 type Slot = Arc<OnceLock<Result<Arc<Pipeline>>>>;
 
-/// Every pipeline of a device. A failure to compile is kept too: it would fail again.
+/// Every pipeline of a device. A failure to compile is kept too, as it would fail again,
+/// unless it was for want of memory or of the device.
 #[derive(Default)]
 pub struct PipelineCache {
     slots: Mutex<FxHashMap<PipelineKey, Slot>>,
@@ -84,14 +85,22 @@ impl Gpu {
                 None => slots.entry(key.clone()).or_default().clone(),
             }
         };
-        slot.get_or_init(|| {
-            let compiled = self.compile(shader()?).map(Arc::new);
-            if let Some(cache) = &self.disk_cache {
-                cache.save();
+        let result = slot
+            .get_or_init(|| {
+                let compiled = self.compile(shader()?).map(Arc::new);
+                if let Some(cache) = &self.disk_cache {
+                    cache.save();
+                }
+                compiled
+            })
+            .clone();
+        if let Err(Error::OutOfMemory { .. } | Error::DeviceLost(_)) = &result {
+            let mut slots = self.pipelines.slots.lock();
+            if slots.get(key).is_some_and(|kept| Arc::ptr_eq(kept, &slot)) {
+                slots.remove(key);
             }
-            compiled
-        })
-        .clone()
+        }
+        result
     }
 
     fn compile(&self, shader: Shader<'_>) -> Result<Pipeline> {

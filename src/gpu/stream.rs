@@ -159,12 +159,24 @@ impl Stream {
         bytes: u64,
     ) -> Result<()> {
         gpu.faults.check()?;
-        self.end_pass();
         self.note(src, false);
         self.note(dst, true);
-        let encoder = encoder_of(&mut self.encoder, gpu);
+        let encoder = self.encoder(gpu);
         encoder.copy_buffer_to_buffer(src.raw(), src_offset, dst.raw(), dst_offset, bytes);
         Ok(())
+    }
+
+    /// The encoder, outside any pass.
+    pub(super) fn encoder(&mut self, gpu: &Gpu) -> &mut wgpu::CommandEncoder {
+        self.end_pass();
+        encoder_of(&mut self.encoder, gpu)
+    }
+
+    /// Counts memory that has no buffer among what the recorded work writes.
+    pub fn watch(&mut self, usage: &Arc<Usage>) {
+        if usage.note(self.current, true) {
+            self.written.push((usage.clone(), usage.generation()));
+        }
     }
 
     fn note(&mut self, buffer: &Arc<Buffer>, writes: bool) {

@@ -44,9 +44,6 @@ struct Counts {
     misses: AtomicU64,
 }
 
-/// Called with the first address and the bytes of a borrowed storage that is about to end.
-type Settle = Box<dyn Fn(usize, u64) + Send + Sync>;
-
 /// The memory of one runtime.
 pub struct Manager {
     gpu: OnceLock<Option<Arc<Gpu>>>,
@@ -55,13 +52,16 @@ pub struct Manager {
     /// The number of known blocks, so that a process without any skips the look-up.
     known: AtomicUsize,
     device_addresses: Mutex<Option<DeviceAddresses>>,
-    /// Brings back what queued work has written to memory of the caller's.
-    settle: OnceLock<Settle>,
     limit: Option<u64>,
     /// Bytes of `mps` blocks, pooled ones too.
     allocated: AtomicU64,
     counts: Counts,
+    /// What the layer above does before host memory is no tensor's any more.
+    before_return: OnceLock<BeforeReturn>,
 }
+
+/// Called with the first address and the bytes of host memory, and whether it is the caller's.
+pub type BeforeReturn = Box<dyn Fn(usize, u64, bool) + Send + Sync>;
 
 impl std::fmt::Debug for Manager {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -78,28 +78,21 @@ impl Manager {
             addresses: RwLock::default(),
             known: AtomicUsize::new(0),
             device_addresses: Mutex::default(),
-            settle: OnceLock::new(),
             limit,
             allocated: AtomicU64::new(0),
             counts: Counts::default(),
+            before_return: OnceLock::new(),
         }
+    }
+
+    /// Sets what happens before a storage of host memory ends; once.
+    pub fn set_before_return(&self, hook: BeforeReturn) {
+        let _ = self.before_return.set(hook);
     }
 
     /// Says where `mps` memory comes from: a GPU, or the host. Once, before the first.
     pub fn attach(&self, gpu: Option<Arc<Gpu>>) {
         let _ = self.gpu.set(gpu);
-    }
-
-    /// Says what brings back to borrowed memory what queued work has written there; once.
-    pub fn settle_with(&self, settle: impl Fn(usize, u64) + Send + Sync + 'static) {
-        let _ = self.settle.set(Box::new(settle));
-    }
-
-    /// To be called before borrowed memory is the caller's alone again.
-    pub(super) fn before_borrowed_end(&self, address: usize, bytes: u64) {
-        if let Some(settle) = self.settle.get() {
-            settle(address, bytes);
-        }
     }
 
     /// The last submission that is known to be complete.
@@ -182,9 +175,16 @@ impl Manager {
         (offset < owner.bytes).then_some((owner, offset))
     }
 
-    /// Whether `address` lies in reserved device addresses, live or not.
+    /// Whether `address` is one that this library hands out, live or not: in reserved
+    /// device addresses, or in a block that is in the pool or that ends before it.
     pub fn is_reserved(&self, address: usize) -> bool {
-        self.device_addresses.lock().as_ref().is_some_and(|a| a.contains(address))
+        let in_block = self.known.load(Relaxed) > 0
+            && self
+                .addresses
+                .read()
+                .find(address)
+                .is_some_and(|block| ((address - block.address) as u64) < block.capacity);
+        in_block || self.device_addresses.lock().as_ref().is_some_and(|a| a.contains(address))
     }
 
     /// Memory for `bytes` from the pool or new.
@@ -271,12 +271,16 @@ impl Manager {
     /// Takes back what a storage held.
     pub(super) fn release(&self, memory: Memory, bytes: u64, device: DeviceType) {
         match memory {
-            Memory::Borrowed(_) => {
+            Memory::Borrowed(address) => {
+                self.before_return(address, bytes, true);
                 self.counts.storages.fetch_sub(1, Relaxed);
                 return;
             }
             Memory::Empty => {}
             Memory::Owned(block) => {
+                if block.buffer().is_none() {
+                    self.before_return(block.address, bytes, false);
+                }
                 if device == DeviceType::Mps {
                     *block.owner.lock() = Weak::new();
                     let mut gone: SmallVec<[_; 1]> = SmallVec::new();
@@ -290,6 +294,12 @@ impl Manager {
             }
         }
         self.count(bytes, device, false);
+    }
+
+    fn before_return(&self, address: usize, bytes: u64, borrowed: bool) {
+        if let Some(hook) = self.before_return.get() {
+            hook(address, bytes, borrowed);
+        }
     }
 
     fn destroy(&self, block: Arc<Block>) {

@@ -198,10 +198,6 @@ impl std::fmt::Debug for Storage {
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        if self.is_borrowed() && self.last_write() > 0 {
-            // The caller's memory may go when this returns.
-            self.manager.before_borrowed_end(self.address(), self.bytes);
-        }
         let memory = std::mem::replace(&mut self.memory, Memory::Empty);
         self.manager.clone().release(memory, self.bytes, self.device);
     }

@@ -9,7 +9,7 @@
 use super::Runtime;
 use super::mirrors::Mirror;
 use crate::error::{Error, Result};
-use crate::gpu::{Binding, Buffer, BufferKind, Gpu, Pipeline, PipelineKey, Shader, Usage};
+use crate::gpu::{Binding, Buffer, BufferKind, Gpu, Pipeline, PipelineKey, Shader, Stream, Usage};
 use crate::memory::Storage;
 use crate::msl::{self, Access, ParamKind, ParamWords, ParamsPlace};
 use crate::tensor::Tensor;
@@ -334,10 +334,10 @@ impl Runtime {
                 self.inner.staging.lock().give(gpu, parameters.clone());
             }
         }
+        watch_mirrored(&mut stream, &bound.buffers);
         stream.dispatch(gpu, &variant.pipeline, &bindings, bytes, fold)?;
-        let submission = stream.current();
         drop(stream);
-        self.note_writes(&bound.buffers, submission);
+        self.note_writes(&bound.buffers);
         Ok(())
     }
 
@@ -405,14 +405,21 @@ impl Runtime {
     }
 
     /// Notes what a recorded dispatch writes.
-    pub(super) fn note_writes(&self, buffers: &[BoundBuffer], submission: u64) {
+    pub(super) fn note_writes(&self, buffers: &[BoundBuffer]) {
         for argument in buffers.iter().filter(|argument| argument.writes) {
             argument.storage.written();
             if let Some(mirror) = &argument.mirror {
-                argument.storage.usage().note(submission, true);
                 self.mirror_written(mirror);
             }
         }
+    }
+}
+
+/// Before a dispatch that writes device copies of host memory is recorded: if it fails, the
+/// memory that they stand for has no valid contents either.
+pub(super) fn watch_mirrored(stream: &mut Stream, buffers: &[BoundBuffer]) {
+    for argument in buffers.iter().filter(|argument| argument.writes && argument.mirror.is_some()) {
+        stream.watch(argument.storage.usage());
     }
 }
 

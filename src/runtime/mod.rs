@@ -2,8 +2,8 @@
 //!
 //! Everything that the C functions do is here, with [`Result`] and without `unsafe` for
 //! callers. Calls take effect in the order in which they are made; GPU work is recorded
-//! and submitted in batches. Locks are taken in the order packed view, stream, memory,
-//! and none is held while waiting for the GPU.
+//! and submitted in batches. Locks are taken in the order packed view, mirrors, stream,
+//! memory; the last two are not held while waiting for the GPU.
 
 mod kernels;
 mod launch;
@@ -16,10 +16,11 @@ pub use kernels::{Arguments, Grid, KernelFunction, KernelLibrary, poison_tensor}
 pub(crate) use launch::{Launch, Operand};
 
 pub use crate::config::{Backend, Config, CopyEngine, MemoryMode, Views};
+pub(crate) use crate::gpu::check_fork;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::gpu::{self, Gpu, Stream};
+use crate::gpu::{self, Gpu, Stream, Timer};
 use crate::layout::Layout;
 use crate::memory::{Manager, Storage};
 use crate::tensor::{DeviceType, Tensor};
@@ -115,13 +116,12 @@ impl Runtime {
                 config,
             }),
         };
-        let inner = Arc::downgrade(&runtime.inner);
-        runtime.inner.memory.settle_with(move |address, bytes| {
-            if let Some(inner) = inner.upgrade() {
-                // A failure stays with the storages that the work should have written.
-                let _ = Runtime { inner }.settle_range(address, bytes);
+        let weak = Arc::downgrade(&runtime.inner);
+        runtime.inner.memory.set_before_return(Box::new(move |address, bytes, borrowed| {
+            if let Some(inner) = weak.upgrade() {
+                Runtime { inner }.settle_for_good(address, bytes, borrowed);
             }
-        });
+        }));
         runtime
     }
 
@@ -156,7 +156,8 @@ impl Runtime {
             Ok(gpu)
         });
         match gpu {
-            Ok(gpu) => Ok(gpu.as_ref()),
+            Ok(Some(gpu)) => gpu.check().map(|()| Some(gpu)),
+            Ok(None) => Ok(None),
             Err(error) => Err(error.clone()),
         }
     }
@@ -264,6 +265,7 @@ impl Runtime {
     pub fn synchronize(&self) -> Result<()> {
         let Some(gpu) = self.started_gpu() else { return Ok(()) };
         log::trace!("synchronize");
+        gpu.check()?;
         let last = {
             let mut stream = self.inner.stream.lock();
             // What fails here is reported below, once.
@@ -277,13 +279,41 @@ impl Runtime {
         }
     }
 
-    /// Waits until a submission is complete; at once where it is, or for 0.
+    /// Seconds that the GPU spends on what `work` queues, by its own clock, and waits for it;
+    /// `None` where the adapter has no timestamps.
+    ///
+    /// # Errors
+    /// What `work` returns; the first failure of queued work.
+    pub fn gpu_seconds(&self, work: impl FnOnce() -> Result<()>) -> Result<Option<f64>> {
+        let timer = match self.gpu()? {
+            Some(gpu) => Timer::new(gpu)?.map(|timer| (gpu, timer)),
+            None => None,
+        };
+        let Some((gpu, timer)) = timer else {
+            work()?;
+            self.synchronize()?;
+            return Ok(None);
+        };
+        self.synchronize()?;
+        timer.start(gpu, &mut self.inner.stream.lock());
+        let result = work();
+        timer.stop(gpu, &mut self.inner.stream.lock());
+        self.synchronize()?;
+        result?;
+        timer.seconds(gpu).map(Some)
+    }
+
+    /// Waits until a submission is complete; at once where it is, or for 0. One that failed
+    /// is over as well: what it should have written says so.
     fn wait_for(&self, submission: u64) -> Result<()> {
         let Some(gpu) = self.started_gpu() else { return Ok(()) };
         if submission > gpu.completed() {
-            let index = self.inner.stream.lock().reach(gpu, submission)?;
-            if let Some(index) = index {
-                gpu.wait(index)?;
+            gpu.check()?;
+            let index = self.inner.stream.lock().reach(gpu, submission);
+            match index {
+                Ok(Some(index)) => gpu.wait(index)?,
+                Ok(None) => {}
+                Err(_) => gpu.check()?,
             }
         }
         self.settle_all()

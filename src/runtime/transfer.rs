@@ -138,10 +138,10 @@ impl Runtime {
                     return Err(Error::Internal("a GPU buffer without a GPU".into()));
                 };
                 let mut stream = self.inner.stream.lock();
-                if dst.covers() {
-                    dst.storage.usage().heal();
-                }
                 encode_copy(&mut stream, gpu, (to, dst), (from, src))?;
+                if dst.covers() {
+                    dst.storage.heal();
+                }
             }
             ((Some(to), Some(from)), _) => self.copy_on_host((dst, to), (src, from))?,
             ((None, Some(from)), (Some(to), _)) => self.upload((dst, to), (src, from))?,
@@ -218,9 +218,6 @@ impl Runtime {
         }
         staged.flush_host_writes(gpu);
         let mut stream = self.inner.stream.lock();
-        if dst.covers() {
-            dst.storage.usage().heal();
-        }
         let offset = (dst.layout.offset() as u64).saturating_mul(dst.dtype.size() as u64);
         if dst.layout.is_contiguous() && offset.is_multiple_of(4) && bytes.is_multiple_of(4) {
             stream.copy(gpu, (&staged, 0), (to, offset), bytes)?;
@@ -232,6 +229,9 @@ impl Runtime {
             stream.copy(gpu, (&staged, 0), (buffer, 0), bytes.next_multiple_of(4))?;
             let between = Side { storage: &between, layout: &dense, dtype: dst.dtype };
             encode_copy(&mut stream, gpu, (to, dst), (buffer, between))?;
+        }
+        if dst.covers() {
+            dst.storage.heal();
         }
         drop(stream);
         self.inner.staging.lock().give(gpu, staged);
@@ -252,6 +252,21 @@ impl Runtime {
             }
             return Ok(());
         }
+        match self.download_piece((dst, to), (src, from), bytes) {
+            // The copy was in one batch with work of others that failed.
+            Err(Error::Poisoned(_)) if src.storage.check().is_ok() => {
+                self.download_piece((dst, to), (src, from), bytes)
+            }
+            result => result,
+        }
+    }
+
+    fn download_piece(
+        &self,
+        (dst, to): (Side<'_>, NonNull<u8>),
+        (src, from): (Side<'_>, &Arc<Buffer>),
+        bytes: u64,
+    ) -> Result<()> {
         let Some(gpu) = self.gpu()? else {
             return Err(Error::Internal("a GPU buffer without a GPU".into()));
         };

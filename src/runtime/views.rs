@@ -52,7 +52,7 @@ impl Runtime {
             self.refresh_cache(&tensor)?;
             return Ok(tensor);
         }
-        if self.inner.memory.is_reserved(address) {
+        if bytes > 0 && self.inner.memory.is_reserved(address) {
             return Err(Error::invalid(
                 "data",
                 format_args!("{address:#x}"),
@@ -245,7 +245,8 @@ impl Runtime {
         let storage = self.ensure_cache(view, &mut cache)?;
         // Read before the copy is recorded: a write that comes between is seen next time.
         let version = view.base.version();
-        if cache.filled == version {
+        // Memory of the caller's has other ways in: another blob over it, or the caller.
+        if cache.filled == version && !view.base.is_borrowed() {
             self.inner.packs_skipped.fetch_add(1, Relaxed);
             return Ok(storage);
         }
