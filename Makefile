@@ -36,3 +36,21 @@ test:
 	@.ci/ensure-tools
 	AOTI_WGPU_COPY=gpu $(CARGO) test --no-fail-fast
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --quiet
+
+# A C program against the header and the static library.
+c_client: $(BUILD)/c_client
+	$<
+
+ifeq ($(shell uname -s),Darwin)
+C_LIBRARIES := -lc++ -framework Metal -framework QuartzCore -framework CoreGraphics \
+  -framework Foundation -framework AppKit
+else
+C_LIBRARIES := -lstdc++ -ldl -lpthread -lm
+endif
+
+$(BUILD)/c_client: examples/c_client.c include/aoti_wgpu.h
+	@.ci/ensure-tools
+	$(CARGO) build --lib
+	@mkdir -p $(BUILD)
+	$(CC) -std=c11 -O2 -Wall -Wextra -Werror -pedantic -Iinclude $< target/debug/libaoti_wgpu.a \
+	  $(C_LIBRARIES) -o $@
