@@ -69,6 +69,8 @@ struct Body {
 pub(super) struct Slot {
     body: UnsafeCell<Body>,
     state: AtomicU32,
+    /// The program that made the handle, as `models` numbers them.
+    owner: AtomicU32,
 }
 
 const _: () = assert!(std::mem::offset_of!(Body, tensor_impl) == 8);
@@ -87,6 +89,22 @@ impl Slot {
     #[inline]
     pub(super) fn state(&self) -> State {
         State::of(self.state.load(Ordering::Acquire))
+    }
+
+    /// Whether there is a handle here, defined or not.
+    pub(super) fn is_handle(&self) -> bool {
+        matches!(self.state(), State::Live | State::Undefined)
+    }
+
+    /// Says who makes the handle, before a dead slot is filled.
+    #[inline]
+    pub(super) fn set_owner(&self, owner: u32) {
+        self.owner.store(owner, Ordering::Relaxed);
+    }
+
+    /// Who made the handle.
+    pub(super) fn owner(&self) -> u32 {
+        self.owner.load(Ordering::Relaxed)
     }
 
     /// The tensor, where there is one.
