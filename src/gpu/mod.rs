@@ -8,6 +8,7 @@
 mod adapter;
 mod buffer;
 mod errors;
+pub mod faults;
 mod fork;
 mod pipeline;
 mod stream;
