@@ -7,6 +7,7 @@
 
 mod adapter;
 mod buffer;
+mod ending;
 mod errors;
 pub mod faults;
 mod fork;
@@ -16,6 +17,7 @@ mod usage;
 
 pub use adapter::{Gpu, list_adapters};
 pub use fork::check as check_fork;
+pub use ending::outlive;
 pub use buffer::{Buffer, BufferKind, Reservation};
 pub use pipeline::{Pipeline, PipelineKey, Shader};
 pub use stream::{Binding, Stream};

@@ -263,6 +263,10 @@ impl Runtime {
     pub fn synchronize(&self) -> Result<()> {
         let Some(gpu) = self.started_gpu() else { return Ok(()) };
         gpu.check()?;
+        gpu::outlive(|| self.finish(gpu))
+    }
+
+    fn finish(&self, gpu: &Gpu) -> Result<()> {
         let last = {
             let mut stream = self.inner.stream.lock();
             // What fails here is reported below, once.
@@ -300,7 +304,7 @@ impl Runtime {
         self.inner.memory.empty_pool();
         self.inner.staging.lock().clear();
         match self.started_gpu() {
-            Some(gpu) => self.inner.stream.lock().flush(gpu),
+            Some(gpu) => gpu::outlive(|| self.inner.stream.lock().flush(gpu)),
             None => Ok(()),
         }
     }
