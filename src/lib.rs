@@ -32,6 +32,9 @@ pub mod dtype;
 pub mod error;
 pub mod ffi;
 mod gpu;
+#[cfg(feature = "faults")]
+#[doc(hidden)]
+pub use gpu::faults;
 pub mod layout;
 mod memory;
 pub mod msl;

@@ -227,6 +227,18 @@ impl Gpu {
         })
     }
 
+    /// Frees at once what is left to be destroyed and no work uses, where memory is short.
+    pub fn reclaim(&self) {
+        let _ = self.device.poll(wgpu::PollType::Poll);
+        let completed = self.completed();
+        // They stay listed: bind groups that name them go with the next submission.
+        for buffer in self.graveyard.lock().iter() {
+            if buffer.usage().last_use() <= completed {
+                buffer.raw().destroy();
+            }
+        }
+    }
+
     /// Leaves a buffer to be destroyed once no recorded work names it.
     pub fn bury(&self, buffer: Arc<Buffer>) {
         self.graveyard.lock().push(buffer);

@@ -4,6 +4,7 @@
 //! so every call that can fail runs inside [`scoped`], and what still slips out is
 //! kept by the device's handler for the next submission to report.
 
+use super::ending;
 use crate::error::{Error, Result};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -72,6 +73,7 @@ pub fn scoped<T>(
     let memory = device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
     let validation = device.push_error_scope(wgpu::ErrorFilter::Validation);
     let value = f();
+    ending::mark();
     let mut first = None;
     for scope in [validation, memory, internal] {
         if let Some(error) = pollster::block_on(scope.pop()) {

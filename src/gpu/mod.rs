@@ -8,7 +8,9 @@
 mod adapter;
 mod buffer;
 mod disk_cache;
+mod ending;
 mod errors;
+pub mod faults;
 mod fork;
 mod pipeline;
 mod shader;
@@ -18,6 +20,7 @@ mod usage;
 
 pub use adapter::{Gpu, list_adapters};
 pub use buffer::{Buffer, BufferKind, Reservation};
+pub use ending::outlive;
 pub use fork::check as check_fork;
 pub use pipeline::{Pipeline, PipelineKey, Shader};
 pub use stream::{Binding, Stream};

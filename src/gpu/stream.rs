@@ -7,11 +7,13 @@
 //! took place.
 
 use super::errors::scoped;
+use super::faults::{self, Submission};
 use super::{Buffer, BufferKind, Gpu, Pipeline, Usage};
 use crate::error::{Error, Result};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -204,8 +206,16 @@ impl Stream {
             return Ok(());
         };
         let mapped = std::mem::take(&mut self.mapped);
-        let result = gpu.faults.check().and_then(|()| {
+        let submit = || {
             scoped(&gpu.device, "a submission", || {
+                match faults::submission() {
+                    Submission::Fine => {}
+                    Submission::Refused => refuse(gpu, &mut encoder),
+                    Submission::Lost => {
+                        gpu.faults.lose("a fault on purpose".into());
+                        gpu.device.destroy();
+                    }
+                }
                 // A barrier towards the host, so that a wait makes the writes visible.
                 encoder.transition_resources(
                     mapped.iter().map(|buffer| wgpu::BufferTransition {
@@ -216,7 +226,16 @@ impl Stream {
                 );
                 gpu.queue.submit([encoder.finish()])
             })
+        };
+        // The commands are gone after a panic in wgpu as after an error, and what they should
+        // have written is lost.
+        let result = gpu.faults.check().and_then(|()| {
+            catch_unwind(AssertUnwindSafe(submit)).unwrap_or_else(|payload| {
+                std::mem::forget(payload);
+                Err(Error::Internal("a panic while commands were submitted".into()))
+            })
         });
+        let result = gpu.faults.check().and(result);
         let result = match (result, gpu.faults.take_uncaptured()) {
             (Ok(_), Some(error)) => Err(error),
             (result, _) => result,
@@ -306,6 +325,14 @@ impl Gpu {
             }
         }
     }
+}
+
+/// Records a copy that wgpu refuses.
+fn refuse(gpu: &Gpu, encoder: &mut wgpu::CommandEncoder) {
+    let usage = wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+    let desc = wgpu::BufferDescriptor { label: None, size: 16, usage, mapped_at_creation: false };
+    let buffer = gpu.device.create_buffer(&desc);
+    encoder.copy_buffer_to_buffer(&buffer, 1, &buffer, 0, 64);
 }
 
 fn encoder_of<'a>(

@@ -204,7 +204,7 @@ impl Manager {
         self.counts.misses.fetch_add(1, Relaxed);
         let made = self.make_block(bytes, rounded).or_else(|error| match error {
             Error::OutOfMemory { .. } => {
-                self.empty_pool();
+                self.make_room();
                 self.make_block(bytes, rounded)
             }
             other => Err(other),
@@ -321,6 +321,14 @@ impl Manager {
     pub fn empty_pool(&self) {
         let blocks: Vec<_> = self.pool.lock().drain().collect();
         blocks.into_iter().for_each(|block| self.destroy(block));
+    }
+
+    /// Empties the pool, and gives back at once what can be.
+    pub fn make_room(&self) {
+        self.empty_pool();
+        if let Some(gpu) = self.gpu() {
+            gpu.reclaim();
+        }
     }
 
     fn count(&self, bytes: u64, device: DeviceType, up: bool) {

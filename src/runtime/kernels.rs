@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 /// The kernels of one Metal source.
@@ -254,7 +255,7 @@ impl Runtime {
         grid: Grid,
     ) -> Result<()> {
         log::trace!("dispatch {} over {:?}", function.kernel.name(), grid.threads);
-        let result = self.encode_kernel(function, arguments, grid);
+        let result = without_panic(|| self.encode_kernel(function, arguments, grid));
         if let Err(error) = &result {
             for &(index, kind) in &function.params {
                 if let (Kind::Buffer { writes: true }, Some(storage)) =
@@ -413,6 +414,21 @@ impl Runtime {
             }
         }
     }
+}
+
+/// Runs `encode`; a panic is an error like any other, so that what should have been written
+/// is marked as lost.
+pub(super) fn without_panic(encode: impl FnOnce() -> Result<()>) -> Result<()> {
+    catch_unwind(AssertUnwindSafe(encode)).unwrap_or_else(|payload| {
+        let text = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_default();
+        // Its destructor may panic in its turn.
+        std::mem::forget(payload);
+        Err(Error::Internal(format!("a panic while a kernel was encoded: {text}")))
+    })
 }
 
 /// Before a dispatch that writes device copies of host memory is recorded: if it fails, the

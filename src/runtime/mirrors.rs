@@ -8,6 +8,7 @@ use super::Runtime;
 use super::transfer::Side;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::Layout;
 use crate::memory::Storage;
 use crate::tensor::DeviceType;
@@ -130,6 +131,11 @@ impl Runtime {
             return;
         }
         let range = address..address.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX));
+        gpu::outlive(|| self.settle_last(range, borrowed));
+    }
+
+    fn settle_last(&self, range: Range<usize>, borrowed: bool) {
+        let mirrors = &self.inner.mirrors;
         let _settling = mirrors.settling.lock();
         let forget = |which: &dyn Fn(&Mirror) -> bool| {
             let mut written = mirrors.written.lock();
@@ -141,7 +147,7 @@ impl Runtime {
             forget(&|m| range.start <= m.range.start && m.range.end <= range.end);
         }
         if let Err(error) = self.settle_range(&range) {
-            log::error!("memory at {address:#x} lacks what the GPU should have written: {error}");
+            log::error!("memory at {range:#x?} lacks what the GPU should have written: {error}");
             forget(&|m| overlap(&m.range, &range));
         }
     }

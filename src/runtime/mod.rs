@@ -266,6 +266,10 @@ impl Runtime {
         let Some(gpu) = self.started_gpu() else { return Ok(()) };
         log::trace!("synchronize");
         gpu.check()?;
+        gpu::outlive(|| self.finish(gpu))
+    }
+
+    fn finish(&self, gpu: &Gpu) -> Result<()> {
         let last = {
             let mut stream = self.inner.stream.lock();
             // What fails here is reported below, once.
@@ -327,7 +331,7 @@ impl Runtime {
         self.inner.memory.empty_pool();
         self.inner.staging.lock().clear();
         match self.started_gpu() {
-            Some(gpu) => self.inner.stream.lock().flush(gpu),
+            Some(gpu) => gpu::outlive(|| self.inner.stream.lock().flush(gpu)),
             None => Ok(()),
         }
     }

@@ -206,7 +206,7 @@ impl Runtime {
         self.settle(src.storage)?;
         self.wait_for(src.storage.last_write())?;
         src.storage.check()?;
-        let staged = self.inner.staging.lock().take(gpu, bytes, BufferKind::Upload)?;
+        let staged = self.stage(gpu, bytes, BufferKind::Upload)?;
         let pointer = staged
             .host_pointer()
             .ok_or_else(|| Error::Internal("a staging buffer is not mapped".into()))?;
@@ -236,6 +236,18 @@ impl Runtime {
         drop(stream);
         self.inner.staging.lock().give(gpu, staged);
         Ok(())
+    }
+
+    /// A staging buffer; where there is no memory for one, the pool makes room.
+    fn stage(&self, gpu: &Gpu, bytes: u64, kind: BufferKind) -> Result<Arc<Buffer>> {
+        let first = self.inner.staging.lock().take(gpu, bytes, kind);
+        match first {
+            Err(Error::OutOfMemory { .. }) => {
+                self.inner.memory.make_room();
+                self.inner.staging.lock().take(gpu, bytes, kind)
+            }
+            result => result,
+        }
     }
 
     /// Device to host memory, packed through staging buffers; waits for the source.
@@ -270,7 +282,7 @@ impl Runtime {
         let Some(gpu) = self.gpu()? else {
             return Err(Error::Internal("a GPU buffer without a GPU".into()));
         };
-        let staged = self.inner.staging.lock().take(gpu, bytes, BufferKind::Download)?;
+        let staged = self.stage(gpu, bytes, BufferKind::Download)?;
         let pointer = staged
             .host_pointer()
             .ok_or_else(|| Error::Internal("a staging buffer is not mapped".into()))?;

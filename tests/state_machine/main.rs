@@ -5,11 +5,13 @@
 //! operations, and printed with the variables that repeat it:
 //! `STATE_SEED`, `STATE_OPS` and `STATE_SKIP`.
 //!
-//! `SOAK_OPS` sets the number of operations a set-up, `SOAK_SEED` the first seed.
+//! `SOAK_OPS` sets the number of operations a set-up, `SOAK_SEED` the first seed,
+//! `SOAK_RUNS` how often a program runs again.
 
 mod hostile;
 mod machine;
 mod model;
+mod repeat;
 mod threads;
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -128,7 +130,7 @@ fn machine(setup: &'static [(&'static str, &'static str)]) -> Result<(), Failed>
     Ok(())
 }
 
-fn part(name: &'static str, setup: &'static [(&'static str, &'static str)]) -> Result<(), Failed> {
+fn part(name: &str, setup: &[(&str, &str)]) -> Result<(), Failed> {
     let output = run_again(name, setup, &[]);
     if output.status.success() { Ok(()) } else { Err(text(&output).into()) }
 }
@@ -140,6 +142,8 @@ fn main() {
             machine::run(number("STATE_SEED", 1), number("STATE_OPS", 1500), SPAN, &skip);
             return;
         }
+        Ok("repeat") => return repeat::run(number("SOAK_RUNS", 100)),
+        Ok("limits") => return repeat::limits(),
         Ok("hostile") => return hostile::run(),
         Ok("threads") => return threads::run(number("SOAK_OPS", 1500)),
         _ => {}
@@ -153,12 +157,23 @@ fn main() {
             Trial::test(format!("machine::{name}"), move || machine(setup))
                 .with_ignored_flag(skipped),
         );
-        for kind in ["hostile", "threads"] {
+        for kind in ["hostile", "threads", "repeat"] {
             trials.push(
                 Trial::test(format!("{kind}::{name}"), move || part(kind, setup))
                     .with_ignored_flag(skipped),
             );
         }
+    }
+    let setups: [(&str, &[(&str, &str)]); 3] = [
+        ("unified", &[("AOTI_WGPU_MEMORY", "unified"), ("AOTI_WGPU_MEMORY_LIMIT_MB", "8")]),
+        ("device", &[("AOTI_WGPU_MEMORY", "device"), ("AOTI_WGPU_MEMORY_LIMIT_MB", "8")]),
+        ("host", &[("AOTI_WGPU_BACKEND", "host"), ("AOTI_WGPU_MEMORY_LIMIT_MB", "8")]),
+    ];
+    for (name, setup) in setups {
+        trials.push(
+            Trial::test(format!("limits::{name}"), move || part("limits", setup))
+                .with_ignored_flag(name != "host" && !has_gpu),
+        );
     }
     libtest_mimic::run(&arguments, trials).exit();
 }
