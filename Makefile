@@ -36,3 +36,8 @@ test:
 	@.ci/ensure-tools
 	AOTI_WGPU_COPY=gpu $(CARGO) test --no-fail-fast
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --quiet
+
+# An optimised build under PREFIX: headers, both libraries, pkg-config and CMake packages.
+install:
+	$(CARGO) build --release --lib
+	packaging/install "$(PREFIX)" "$${CARGO_TARGET_DIR:-target}/release"
