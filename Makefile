@@ -54,3 +54,8 @@ $(BUILD)/c_client: examples/c_client.c include/aoti_wgpu.h
 	@mkdir -p $(BUILD)
 	$(CC) -std=c11 -O2 -Wall -Wextra -Werror -pedantic -Iinclude $< target/debug/libaoti_wgpu.a \
 	  $(C_LIBRARIES) -o $@
+
+# An optimised build under PREFIX: headers, both libraries, pkg-config and CMake packages.
+install:
+	$(CARGO) build --release --lib
+	packaging/install "$(PREFIX)" "$${CARGO_TARGET_DIR:-target}/release"

@@ -1,16 +1,17 @@
 /*
- * aoti_wgpu_executorch.h: checks, in the user's build, that ExecuTorch's tensors lie in
- * memory as aoti-wgpu lays its handles out.
+ * aoti_wgpu_executorch.h: holds ExecuTorch's tensor against the layout of a handle.
  *
- * ExecuTorch's delegate takes an AtenTensorHandle for an executorch::runtime::etensor::
- * Tensor* and reads it inline. Include this header once, in any C++17 file of a build that
- * links aoti-wgpu with ExecuTorch: a change in ExecuTorch is a compile error then, and not a
- * crash. It defines nothing else. The layout is that of ExecuTorch v0.4 to v1.5.
+ * ExecuTorch's delegate reads a handle of aoti-wgpu inline, as an `etensor::Tensor`. Include
+ * this file in one source of a build that links both (the CMake target
+ * `aoti_wgpu::aoti_wgpu` has it on its include path), with ExecuTorch's headers on the
+ * include path: an ExecuTorch whose tensor looks different is then an error of the compiler.
+ * It declares nothing. C++17; the layout is that of ExecuTorch 0.4 to 1.5 on 64-bit machines.
  */
 #ifndef AOTI_WGPU_EXECUTORCH_H
 #define AOTI_WGPU_EXECUTORCH_H
 
 #include <executorch/runtime/core/portable_type/tensor.h>
+#include <executorch/runtime/core/portable_type/tensor_impl.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,56 +23,40 @@ namespace executorch_layout {
 using ::executorch::runtime::etensor::Tensor;
 using ::executorch::runtime::etensor::TensorImpl;
 
-static_assert(sizeof(void*) == 8, "aoti-wgpu's handles are laid out for 64-bit targets");
-static_assert(sizeof(Tensor) == 8, "an ETensor is no longer one pointer");
-static_assert(sizeof(TensorImpl) == 64, "TensorImpl is no longer 64 bytes");
-static_assert(std::is_standard_layout<Tensor>::value && std::is_standard_layout<TensorImpl>::value,
-              "ETensors no longer lie in memory as C structs do");
-
-template <int field, std::size_t found, std::size_t expected>
+/* The members are private; names in an explicit instantiation may be so. */
+template <std::size_t Found, std::size_t Expected>
 struct Offset {
-  static_assert(found == expected, "a field of TensorImpl has moved");
+  static_assert(Found == Expected, "ExecuTorch's TensorImpl has another layout than aoti-wgpu's handles");
 };
-
-template <int field, class found, class expected>
+template <typename Found, typename Expected, std::size_t At>
 struct Type {
-  static_assert(std::is_same<typename std::remove_const<found>::type, expected>::value,
-                "a field of TensorImpl has another type");
+  static_assert(std::is_same<Found, Expected>::value || std::is_enum<Found>::value,
+                "a field of ExecuTorch's TensorImpl has another type than in aoti-wgpu's handles");
+  static_assert(sizeof(Found) == sizeof(Expected),
+                "a field of ExecuTorch's TensorImpl has another size than in aoti-wgpu's handles");
 };
 
-template <int field, class found>
-struct Byte {
-  static_assert(sizeof(found) == 1, "a field of TensorImpl is no longer one byte");
-};
+#define AOTI_WGPU_FIELD(field, offset, type)                  \
+  template struct Offset<offsetof(TensorImpl, field), offset>; \
+  template struct Type<decltype(TensorImpl::field), type, offset>;
 
-// The fields are private; names in an explicit instantiation are not held to that. The
-// numbers tell instantiations with equal arguments apart.
-template struct Offset<1, offsetof(Tensor, impl_), 0>;
-template struct Offset<2, offsetof(TensorImpl, sizes_), 0>;
-template struct Offset<3, offsetof(TensorImpl, dim_order_), 8>;
-template struct Offset<4, offsetof(TensorImpl, strides_), 16>;
-template struct Offset<5, offsetof(TensorImpl, data_), 24>;
-template struct Offset<6, offsetof(TensorImpl, dim_), 32>;
-template struct Offset<7, offsetof(TensorImpl, numel_), 40>;
-template struct Offset<8, offsetof(TensorImpl, numel_bound_), 48>;
-template struct Offset<9, offsetof(TensorImpl, type_), 56>;
-template struct Offset<10, offsetof(TensorImpl, shape_dynamism_), 57>;
+AOTI_WGPU_FIELD(sizes_, 0, std::int32_t*)
+AOTI_WGPU_FIELD(dim_order_, 8, std::uint8_t*)
+AOTI_WGPU_FIELD(strides_, 16, std::int32_t*)
+AOTI_WGPU_FIELD(data_, 24, void*)
+AOTI_WGPU_FIELD(dim_, 32, const ::ssize_t)
+AOTI_WGPU_FIELD(numel_, 40, ::ssize_t)
+AOTI_WGPU_FIELD(numel_bound_, 48, std::size_t)
+AOTI_WGPU_FIELD(type_, 56, const std::int8_t)
+AOTI_WGPU_FIELD(shape_dynamism_, 57, const std::uint8_t)
 
-template struct Type<11, decltype(Tensor::impl_), TensorImpl*>;
-template struct Type<12, decltype(TensorImpl::sizes_), std::int32_t*>;
-template struct Type<13, decltype(TensorImpl::dim_order_), std::uint8_t*>;
-template struct Type<14, decltype(TensorImpl::strides_), std::int32_t*>;
-template struct Type<15, decltype(TensorImpl::data_), void*>;
-template struct Byte<16, decltype(TensorImpl::type_)>;
-template struct Byte<17, decltype(TensorImpl::shape_dynamism_)>;
+#undef AOTI_WGPU_FIELD
 
-static_assert(static_cast<int>(::executorch::runtime::TensorShapeDynamism::STATIC) == 0,
-              "the codes of shape dynamism have changed");
-static_assert(static_cast<int>(::executorch::runtime::etensor::ScalarType::Float) == 6 &&
-                  static_cast<int>(::executorch::runtime::etensor::ScalarType::BFloat16) == 15,
-              "the codes of scalar types have changed");
+static_assert(sizeof(TensorImpl) == 64, "ExecuTorch's TensorImpl has another size");
+static_assert(sizeof(Tensor) == sizeof(void*) && std::is_standard_layout<Tensor>::value,
+              "ExecuTorch's Tensor is not one pointer");
 
-}  // namespace executorch_layout
-}  // namespace aoti_wgpu
+} /* namespace executorch_layout */
+} /* namespace aoti_wgpu */
 
-#endif  // AOTI_WGPU_EXECUTORCH_H
+#endif /* AOTI_WGPU_EXECUTORCH_H */
