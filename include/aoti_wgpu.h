@@ -472,6 +472,74 @@ AOTI_WGPU_EXPORT uint32_t aoti_wgpu_init_logging(void);
 /* The library's version, "major.minor.patch". */
 AOTI_WGPU_EXPORT const char* aoti_wgpu_version(void);
 
+/* ---- Kernels ---------------------------------------------------------------------------
+ *
+ * As PyTorch 2.13's c/shim_mps.h declares them. Generated programs ignore these return
+ * codes, so a failure also marks the memory that should have been written as lost: whoever
+ * reads, copies or waits for it gets the error and its text, until it is wholly overwritten
+ * or freed. What is set on a function that does not exist is all marked. */
+
+typedef struct AOTIMetalShaderLibraryOpaque* AOTIMetalShaderLibraryHandle;
+typedef struct AOTIMetalKernelFunctionOpaque* AOTIMetalKernelFunctionHandle;
+
+/* Parses Metal source. INVALID_ARGUMENT with the construct, the kernel and the line where it
+ * is not understood. The same text again costs nothing. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_create_shader_library(
+    const char* metal_shader_source, AOTIMetalShaderLibraryHandle* library_handle);
+/* Ends a library and its functions. */
+AOTI_WGPU_EXPORT AOTITorchError
+aoti_torch_mps_delete_shader_library(AOTIMetalShaderLibraryHandle library_handle);
+/* The kernel of this name; the handle lives as long as the library. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_get_kernel_function(
+    AOTIMetalShaderLibraryHandle library_handle, const char* kernel_name,
+    AOTIMetalKernelFunctionHandle* function_handle);
+
+/* Arguments are state of the function and the thread, from start_encoding on. A tensor is
+ * bound where it truly lies: the base at the view's offset, packed view or not. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_start_encoding(AOTIMetalKernelFunctionHandle func);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_set_arg_tensor(
+    AOTIMetalKernelFunctionHandle func, unsigned idx, AtenTensorHandle tensor);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_set_arg_int(
+    AOTIMetalKernelFunctionHandle func, unsigned idx, int64_t val);
+
+/* Dispatch exactly `length` threads, or a grid of 1 to 3 extents, in groups of the size that
+ * is given or that the library chooses. */
+AOTI_WGPU_EXPORT AOTITorchError
+aoti_torch_mps_dispatch_single(AOTIMetalKernelFunctionHandle func, uint64_t length);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_dispatch_single_with_group_size(
+    AOTIMetalKernelFunctionHandle func, uint64_t length, uint64_t group_size);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_dispatch_array(
+    AOTIMetalKernelFunctionHandle func, const uint64_t* length, size_t length_size);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_dispatch_array_with_group_size(
+    AOTIMetalKernelFunctionHandle func, const uint64_t* length, size_t length_size,
+    const uint64_t* group_size, size_t group_size_size);
+
+/* Calls `callback(func, user_data)` on this thread, before it returns; a C++ exception may
+ * pass through it. */
+typedef void (*aoti_torch_mps_command_block_callback_t)(AOTIMetalKernelFunctionHandle func,
+                                                        void* user_data);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_run_command_block(
+    AOTIMetalKernelFunctionHandle func, aoti_torch_mps_command_block_callback_t callback,
+    void* user_data);
+/* A callback for it whose user_data is a C++
+ * std::function<void(AOTIMetalKernelFunctionHandle)>*. */
+AOTI_WGPU_EXPORT void aoti_torch_mps_shared_callback(AOTIMetalKernelFunctionHandle func,
+                                                     void* user_data);
+
+/* Device memory that is known by its address: a tensor over it is made by
+ * aoti_torch_create_tensor_from_blob, keeps it alive, and may outlive aoti_torch_mps_free. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_malloc(void** buffer, size_t num_bytes);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_free(void* ptr);
+/* Copies `data_size` bytes from `constants_start + bytes_read` on the host to
+ * `buffer + constant_offset` on the device. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_memcpy(void* buffer, size_t constant_offset,
+                                                      size_t bytes_read, size_t data_size,
+                                                      uint8_t* constants_start);
+/* Copies bytes between two pieces of device memory. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_copy_buffer(void* src_buffer, void* dst_buffer,
+                                                           size_t data_size, size_t src_offset,
+                                                           size_t dst_offset);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

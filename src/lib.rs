@@ -23,6 +23,7 @@
 //! | [`runtime`] | one device with its tensors: the safe API |
 //! | [`ffi`] | the C ABI |
 #![deny(unsafe_code)]
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![warn(missing_docs)]
 
 pub mod config;

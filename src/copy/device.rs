@@ -214,7 +214,9 @@ fn copy_piece(plan: &CopyPlan, windows: Windows) -> Launch {
             tiles(plan, axis, unit, kernels::transpose_2(), windows)
         }
         // Groups of 16 bytes are written whole, also where the buffer ends.
-        _ if packed && plan.run() >= 16 && windows.dst.end % 16 == 0 => shift_pack(plan, windows),
+        _ if packed && plan.run() >= 16 && windows.dst.end.is_multiple_of(16) => {
+            shift_pack(plan, windows)
+        }
         _ if packed => narrow_pack(plan, windows),
         _ => narrow_scatter(plan, windows),
     }

@@ -60,9 +60,8 @@ pub unsafe fn run(plan: &CopyPlan, dst: *mut u8, src: *const u8) {
     // SAFETY: the first byte of each side lies inside its range.
     let at = unsafe { At { dst: dst.add(plan.dst() as usize), src: src.add(plan.src() as usize) } };
     let run = plan.run() as usize;
-    let stream = plan.bytes() >= STREAM_BYTES
-        && plan.src_end() - plan.src() <= STREAM_BYTES / 4
-        && plan.is_packed();
+    let large = plan.bytes() >= STREAM_BYTES;
+    let stream = large && plan.src_end() - plan.src() <= STREAM_BYTES / 4 && plan.is_packed();
     let dims = plan.dims();
     // SAFETY: what each of these may touch is what the plan's dimensions and run
     // reach from its first elements, which is the caller's promise.
@@ -80,11 +79,11 @@ pub unsafe fn run(plan: &CopyPlan, dst: *mut u8, src: *const u8) {
                 _ => elements::<u128>(dims, at, stream),
             },
             Form::Transpose { axis } => match run {
-                1 => transpose::<u8, 64>(dims, axis, at),
-                2 => transpose::<u16, 32>(dims, axis, at),
-                4 => transpose::<u32, 16>(dims, axis, at),
-                8 => transpose::<u64, 8>(dims, axis, at),
-                _ => transpose::<u128, 4>(dims, axis, at),
+                1 => transpose::<u8, 64>(dims, axis, at, large),
+                2 => transpose::<u16, 32>(dims, axis, at, large),
+                4 => transpose::<u32, 16>(dims, axis, at, large),
+                8 => transpose::<u64, 8>(dims, axis, at, large),
+                _ => transpose::<u128, 4>(dims, axis, at, large),
             },
         }
     }

@@ -1,8 +1,9 @@
 //! Choosing an adapter and opening its device.
 
 use super::buffer::{self, Buffer, BufferKind};
-use super::fork;
+use super::disk_cache::DiskCache;
 use super::errors::{Faults, scoped};
+use super::fork;
 use super::pipeline::PipelineCache;
 use crate::config::{Backend, Config, MemoryMode};
 use crate::error::{Error, Result};
@@ -34,6 +35,7 @@ pub struct Gpu {
     pub(super) limits: wgpu::Limits,
     pub(super) faults: Arc<Faults>,
     pub(super) pipelines: PipelineCache,
+    pub(super) disk_cache: Option<DiskCache>,
     /// Buffers that the pool gave up; destroyed once no recorded work names them.
     pub(super) graveyard: Mutex<Vec<Arc<Buffer>>>,
     /// The last submission that is known to be complete.
@@ -101,6 +103,10 @@ impl Gpu {
         let backend = backend_of(info.backend)?;
         let mut gpu = Gpu {
             pipelines: PipelineCache::default(),
+            disk_cache: config
+                .cache_dir
+                .as_deref()
+                .and_then(|folder| DiskCache::open(&device, &info, folder)),
             graveyard: Mutex::default(),
             completed: Arc::default(),
             next_id: AtomicU64::new(1),

@@ -150,7 +150,7 @@ impl Buffer {
     }
 
     fn sync_mapping(&self, gpu: &Gpu, flush: bool) {
-        if !self.mapping.is_some_and(|m| !m.coherent) {
+        if self.mapping.is_none_or(|m| m.coherent) {
             return;
         }
         match gpu.backend {

@@ -28,8 +28,8 @@ pub fn mark() {
 /// Runs `body`, on a thread of its own where this one is past using wgpu.
 pub fn outlive<R: Send>(body: impl FnOnce() -> R + Send) -> R {
     // What this thread makes now ends before what wgpu makes later, so wgpu comes first.
-    let ending = MARKED.try_with(Cell::get).is_ok_and(|marked| marked)
-        && SENTINEL.try_with(|_| ()).is_err();
+    let ending =
+        MARKED.try_with(Cell::get).is_ok_and(|marked| marked) && SENTINEL.try_with(|_| ()).is_err();
     if !ending {
         return body();
     }

@@ -110,7 +110,9 @@ mod armed {
     pub fn allocation(bytes: u64) -> Result<()> {
         assert!(!hit(Fault::PanicAtAllocation), "a panic on purpose, at an allocation");
         match hit(Fault::Allocation) {
-            true => Err(Error::OutOfMemory { requested: bytes, reason: "a fault on purpose".into() }),
+            true => {
+                Err(Error::OutOfMemory { requested: bytes, reason: "a fault on purpose".into() })
+            }
             false => Ok(()),
         }
     }

@@ -161,12 +161,17 @@ impl Stream {
         bytes: u64,
     ) -> Result<()> {
         gpu.faults.check()?;
-        self.end_pass();
         self.note(src, false);
         self.note(dst, true);
-        let encoder = encoder_of(&mut self.encoder, gpu);
+        let encoder = self.encoder(gpu);
         encoder.copy_buffer_to_buffer(src.raw(), src_offset, dst.raw(), dst_offset, bytes);
         Ok(())
+    }
+
+    /// The encoder, outside any pass.
+    pub(super) fn encoder(&mut self, gpu: &Gpu) -> &mut wgpu::CommandEncoder {
+        self.end_pass();
+        encoder_of(&mut self.encoder, gpu)
     }
 
     /// Counts memory that has no buffer among what the recorded work writes.
@@ -282,13 +287,15 @@ impl Stream {
     }
 
     /// What to wait for so that `submission` is complete; submits it first where it is
-    /// still being recorded. `None` where it is complete already.
+    /// still being recorded. `None` where it is complete already, or failed: what it
+    /// should have written says so itself, and nothing else is the waiter's concern.
     ///
     /// # Errors
-    /// Those of [`Stream::flush`].
+    /// A lost device.
     pub fn reach(&mut self, gpu: &Gpu, submission: u64) -> Result<Option<wgpu::SubmissionIndex>> {
         if submission >= self.current {
-            self.flush(gpu)?;
+            let _ = self.flush(gpu);
+            gpu.faults.check()?;
         }
         if submission <= gpu.completed() {
             return Ok(None);

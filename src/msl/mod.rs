@@ -51,6 +51,7 @@ pub type Element = Type;
 /// Whether a kernel writes an argument's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
+    /// Only read.
     Read,
     /// Written or atomically updated somewhere in the body.
     ReadWrite,
@@ -60,7 +61,12 @@ pub enum Access {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
     /// A pointer into device memory, set by `set_arg_tensor`.
-    Buffer { element: Element, access: Access },
+    Buffer {
+        /// The element's type.
+        element: Element,
+        /// Whether the kernel writes it.
+        access: Access,
+    },
     /// An integer by reference (`constant long&`), set by `set_arg_int`.
     Int,
 }
@@ -68,9 +74,11 @@ pub enum ParamKind {
 /// An argument of a kernel; what Metal itself provides (`[[thread_position_in_grid]]`) is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param {
+    /// As the source names it.
     pub name: String,
     /// The index that `set_arg_*` uses: `[[buffer(i)]]`, else the position among the arguments.
     pub index: u32,
+    /// What it is.
     pub kind: ParamKind,
 }
 
@@ -118,10 +126,12 @@ impl Library {
         Ok(Self { kernels })
     }
 
+    /// The kernel of this name.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
+    /// All kernels, in the order of the source.
     pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
         self.kernels.iter()
     }
@@ -184,6 +194,7 @@ impl Kernel {
         }
     }
 
+    /// The function's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -234,7 +245,10 @@ pub enum ParamsPlace {
     Immediates,
     /// A read-only storage buffer of as many bytes in this binding of group 0, the one after the
     /// last slot.
-    Storage { binding: u32 },
+    Storage {
+        /// The binding's number.
+        binding: u32,
+    },
 }
 
 /// The order of the parameter words, u32 each, that a dispatch hands to the shader:
@@ -243,7 +257,9 @@ pub enum ParamsPlace {
 /// argument its low and its high word. Zeros fill up to a multiple of four words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamWords {
+    /// Buffer arguments.
     pub buffers: u32,
+    /// Integer arguments.
     pub ints: u32,
 }
 
@@ -278,6 +294,8 @@ pub struct Program {
     pub module: naga::Module,
     /// Per slot, whether its binding is read-write.
     pub writable: Vec<bool>,
+    /// Where the kernel finds its parameter words.
     pub params: ParamsPlace,
+    /// How many words there are.
     pub words: ParamWords,
 }

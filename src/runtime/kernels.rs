@@ -254,6 +254,7 @@ impl Runtime {
         arguments: &mut Arguments,
         grid: Grid,
     ) -> Result<()> {
+        log::trace!("dispatch {} over {:?}", function.kernel.name(), grid.threads);
         let result = without_panic(|| self.encode_kernel(function, arguments, grid));
         if let Err(error) = &result {
             for &(index, kind) in &function.params {
@@ -635,7 +636,7 @@ impl KernelFunction {
         let [library, index] = self.digest;
         let digest = PipelineKey::Digest([library, index, hasher.finish(), 0]);
         let aliased = key.aliased;
-        let module = program.module;
+        let module = Box::new(program.module);
         let pipeline = gpu.pipeline(&digest, || Ok(Shader::Module { module, aliased }))?;
         let variant = Arc::new(Variant {
             pipeline,

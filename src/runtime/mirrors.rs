@@ -50,8 +50,11 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
 }
 
 fn addresses(storage: &Storage) -> Range<usize> {
-    let start = storage.address();
-    start..start.saturating_add(usize::try_from(storage.bytes()).unwrap_or(usize::MAX))
+    span(storage.address(), storage.bytes())
+}
+
+fn span(start: usize, bytes: u64) -> Range<usize> {
+    start..start.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
 impl Runtime {

@@ -15,12 +15,12 @@ mod views;
 pub use kernels::{Arguments, Grid, KernelFunction, KernelLibrary, poison_tensor};
 pub(crate) use launch::{Launch, Operand};
 
-pub(crate) use crate::gpu::check_fork;
 pub use crate::config::{Backend, Config, CopyEngine, MemoryMode, Views};
+pub(crate) use crate::gpu::check_fork;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::gpu::{self, Gpu, Stream};
+use crate::gpu::{self, Gpu, Stream, Timer};
 use crate::layout::Layout;
 use crate::memory::{Manager, Storage};
 use crate::tensor::{DeviceType, Tensor};
@@ -177,6 +177,7 @@ impl Runtime {
             self.gpu()?;
         }
         let bytes = layout.end_bytes(dtype.size())?;
+        log::trace!("empty {:?} {:?} {dtype} {device:?}", layout.sizes(), layout.strides());
         let storage = self.inner.memory.allocate(bytes, device)?;
         Tensor::new(storage, layout, dtype)
     }
@@ -230,6 +231,7 @@ impl Runtime {
     /// As [`Runtime::empty`].
     pub fn malloc(&self, bytes: u64) -> Result<usize> {
         self.gpu()?;
+        log::trace!("malloc {bytes}");
         let storage = self.inner.memory.allocate(bytes, DeviceType::Mps)?;
         let address = storage.address();
         if address != 0 {
@@ -262,6 +264,7 @@ impl Runtime {
     /// The first failure of queued work since the last call.
     pub fn synchronize(&self) -> Result<()> {
         let Some(gpu) = self.started_gpu() else { return Ok(()) };
+        log::trace!("synchronize");
         gpu.check()?;
         gpu::outlive(|| self.finish(gpu))
     }
@@ -278,6 +281,30 @@ impl Runtime {
             Some(error) => Err(error),
             None => Ok(()),
         }
+    }
+
+    /// Seconds that the GPU spends on what `work` queues, by its own clock, and waits for it;
+    /// `None` where the adapter has no timestamps.
+    ///
+    /// # Errors
+    /// What `work` returns; the first failure of queued work.
+    pub fn gpu_seconds(&self, work: impl FnOnce() -> Result<()>) -> Result<Option<f64>> {
+        let timer = match self.gpu()? {
+            Some(gpu) => Timer::new(gpu)?.map(|timer| (gpu, timer)),
+            None => None,
+        };
+        let Some((gpu, timer)) = timer else {
+            work()?;
+            self.synchronize()?;
+            return Ok(None);
+        };
+        self.synchronize()?;
+        timer.start(gpu, &mut self.inner.stream.lock());
+        let result = work();
+        timer.stop(gpu, &mut self.inner.stream.lock());
+        self.synchronize()?;
+        result?;
+        timer.seconds(gpu).map(Some)
     }
 
     /// Waits until a submission is complete; at once where it is, or for 0. One that failed

@@ -67,6 +67,15 @@ impl Runtime {
         // Data that leaves the host is taken before this returns, and data that reaches
         // it is there: waiting less would be allowed, and is not needed to be fast.
         let _ = non_blocking;
+        log::trace!(
+            "copy {:?} {} {:?} from {:?} {} {:?}",
+            dst.sizes(),
+            dst.dtype,
+            dst.device(),
+            src.sizes(),
+            src.dtype,
+            src.device()
+        );
         if dst.dtype != src.dtype {
             check_convertible(dst.dtype, src.dtype)?;
         }
@@ -210,7 +219,7 @@ impl Runtime {
         staged.flush_host_writes(gpu);
         let mut stream = self.inner.stream.lock();
         let offset = (dst.layout.offset() as u64).saturating_mul(dst.dtype.size() as u64);
-        if dst.layout.is_contiguous() && offset % 4 == 0 && bytes % 4 == 0 {
+        if dst.layout.is_contiguous() && offset.is_multiple_of(4) && bytes.is_multiple_of(4) {
             stream.copy(gpu, (&staged, 0), (to, offset), bytes)?;
         } else {
             let between = self.inner.memory.allocate(bytes, DeviceType::Mps)?;
@@ -282,7 +291,7 @@ impl Runtime {
         let words = bytes.next_multiple_of(4);
         let submission = {
             let mut stream = self.inner.stream.lock();
-            if src.layout.is_contiguous() && offset % 4 == 0 {
+            if src.layout.is_contiguous() && offset.is_multiple_of(4) {
                 stream.copy(gpu, (from, offset), (&staged, 0), words)?;
             } else {
                 let between = self.inner.memory.allocate(bytes, DeviceType::Mps)?;

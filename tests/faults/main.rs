@@ -171,7 +171,10 @@ fn main() {
         ("unified_gpu", &[("AOTI_WGPU_MEMORY", "unified"), ("AOTI_WGPU_COPY", "gpu")]),
         ("unified_auto", &[("AOTI_WGPU_MEMORY", "unified"), ("AOTI_WGPU_COPY", "auto")]),
         ("device", &[("AOTI_WGPU_MEMORY", "device"), ("AOTI_WGPU_COPY", "gpu")]),
-        ("device_batches_of_one", &[("AOTI_WGPU_MEMORY", "device"), ("ET_METAL_FLUSH_INTERVAL", "1")]),
+        (
+            "device_batches_of_one",
+            &[("AOTI_WGPU_MEMORY", "device"), ("ET_METAL_FLUSH_INTERVAL", "1")],
+        ),
         ("host", &[("AOTI_WGPU_BACKEND", "host")]),
     ];
     let mut trials = Vec::new();

@@ -83,7 +83,9 @@ pub fn c_arguments(bytes: &[u8]) {
                     0,
                 ),
                 2 => aoti_torch__reinterpret_tensor(base, rank, sizes, strides, offset, &mut out),
-                _ => aoti_torch__alloc_from_pool(base, offset, dtype, rank, sizes, strides, &mut out),
+                _ => {
+                    aoti_torch__alloc_from_pool(base, offset, dtype, rank, sizes, strides, &mut out)
+                }
             }
         };
         assert_eq!(code == 0, !out.is_null(), "an output without success, or the other way round");

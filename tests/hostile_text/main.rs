@@ -47,10 +47,46 @@ fn metal() {
         .collect();
     sources.sort();
     let pieces = [
-        "(", ")", "{", "}", "[", "]", ";", ",", "*", "&", "<", ">", "0", "-1", "4294967296",
-        "99999999999999999999", "1e999", "float", "half2", "device", "constant", "kernel", "void",
-        "for", "if", "return", "::", ".", "->", "?", ":", "+=", "<<", "/*", "\"", "#define", "é",
-        "\0", "out", "i",
+        "(",
+        ")",
+        "{",
+        "}",
+        "[",
+        "]",
+        ";",
+        ",",
+        "*",
+        "&",
+        "<",
+        ">",
+        "0",
+        "-1",
+        "4294967296",
+        "99999999999999999999",
+        "1e999",
+        "float",
+        "half2",
+        "device",
+        "constant",
+        "kernel",
+        "void",
+        "for",
+        "if",
+        "return",
+        "::",
+        ".",
+        "->",
+        "?",
+        ":",
+        "+=",
+        "<<",
+        "/*",
+        "\"",
+        "#define",
+        "é",
+        "\0",
+        "out",
+        "i",
     ];
     let edit = (any::<prop::sample::Index>(), 0usize..40, 0usize..3, 0..pieces.len());
     let edits = proptest::collection::vec(edit, 1..5);
@@ -91,6 +127,10 @@ fn metal_of_any_depth() {
         bodies::metal(&wrap(&format!("out[0] = {}1;", "a = ".repeat(count))));
         bodies::metal(&wrap(&format!("out{};", "[0]".repeat(count))));
         bodies::metal(&wrap(&format!("out[0] = {}1;", "(int)".repeat(count))));
-        bodies::metal(&wrap(&format!("out[0] = {}1{};", "min(1, ".repeat(count), ")".repeat(count))));
+        bodies::metal(&wrap(&format!(
+            "out[0] = {}1{};",
+            "min(1, ".repeat(count),
+            ")".repeat(count)
+        )));
     }
 }

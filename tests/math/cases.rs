@@ -106,11 +106,7 @@ fn sinpi(x: f64) -> f64 {
 }
 
 fn cospi(x: f64) -> f64 {
-    if x.abs() % 1.0 == 0.5 {
-        0.0
-    } else {
-        (reduced_half_turns(x) * std::f64::consts::PI).cos()
-    }
+    if x.abs() % 1.0 == 0.5 { 0.0 } else { (reduced_half_turns(x) * std::f64::consts::PI).cos() }
 }
 
 fn elementary() -> Vec<Case> {
@@ -121,12 +117,8 @@ fn elementary() -> Vec<Case> {
         Case::new("metal_isinf", Predicate(f32::is_infinite), 0.0, wide),
         Case::new("metal_isfinite", Predicate(f32::is_finite), 0.0, wide),
         Case::new("metal_signbit", Predicate(f32::is_sign_negative), 0.0, wide),
-        Case::new("metal_max", Binary(f64::max), 0.0, wide)
-            .second(-100.0, 100.0)
-            .any_zero(),
-        Case::new("metal_min", Binary(f64::min), 0.0, wide)
-            .second(-100.0, 100.0)
-            .any_zero(),
+        Case::new("metal_max", Binary(f64::max), 0.0, wide).second(-100.0, 100.0).any_zero(),
+        Case::new("metal_min", Binary(f64::min), 0.0, wide).second(-100.0, 100.0).any_zero(),
         Case::new("c10_metal_max", Binary(special::max_or_nan), 0.0, wide)
             .second(-100.0, 100.0)
             .any_zero(),
@@ -135,13 +127,8 @@ fn elementary() -> Vec<Case> {
             .any_zero(),
         Case::new("metal_fract", Unary(special::fract), 0.5, wide).any_zero(),
         Case::new("metal_precise_divide", Binary(|x, y| x / y), 0.5, wide).second(-100.0, 100.0),
-        Case::new(
-            "c10_metal_floor_divide",
-            Binary(special::floor_divide),
-            0.0,
-            wide,
-        )
-        .second(-3.0, 3.0),
+        Case::new("c10_metal_floor_divide", Binary(special::floor_divide), 0.0, wide)
+            .second(-3.0, 3.0),
         Case::new("metal_abs", Unary(f64::abs), 0.0, wide),
         Case::new("metal_sign", Unary(sign), 0.0, wide),
         Case::new("metal_trunc", Unary(f64::trunc), 0.0, wide),
@@ -152,20 +139,10 @@ fn elementary() -> Vec<Case> {
         Case::new("metal_fmod", Binary(|x, y| x % y), 0.0, wide).second(-3.0, 3.0),
         Case::new("metal_copysign", Binary(f64::copysign), 0.0, wide).second(-3.0, 3.0),
         Case::new("metal_precise_sqrt", Unary(f64::sqrt), 0.5, (0.0, 100.0)),
-        Case::new(
-            "metal_precise_rsqrt",
-            Unary(|x| 1.0 / x.sqrt()),
-            0.52,
-            (0.0, 100.0),
-        ),
+        Case::new("metal_precise_rsqrt", Unary(|x| 1.0 / x.sqrt()), 0.52, (0.0, 100.0)),
         Case::new("metal_precise_exp", Unary(f64::exp), 1.5, (-105.0, 90.0)),
         Case::new("metal_precise_exp2", Unary(f64::exp2), 1.5, (-151.0, 129.0)),
-        Case::new(
-            "metal_precise_exp10",
-            Unary(|x| 10f64.powf(x)),
-            1.5,
-            (-46.0, 39.0),
-        ),
+        Case::new("metal_precise_exp10", Unary(|x| 10f64.powf(x)), 1.5, (-46.0, 39.0)),
         Case::new("c10_metal_expm1", Unary(f64::exp_m1), 2.0, (-2.0, 2.0)),
         Case::new("metal_precise_log", Unary(f64::ln), 2.0, (0.0, 4.0)),
         Case::new("metal_precise_log2", Unary(f64::log2), 2.0, (0.0, 4.0)),
@@ -204,9 +181,7 @@ fn special_functions() -> Vec<Case> {
         Case::new("c10_metal_erfcx", Unary(special::erfcx), 8.0, (-9.5, 40.0)),
         Case::new("c10_metal_erfinv", Unary(special::erfinv), 8.0, (-1.0, 1.0)),
         Case::new("c10_metal_entr", Unary(special::entr), 3.0, (0.0, 4.0)),
-        Case::new("c10_metal_xlogy", Binary(special::xlogy), 3.0, wide)
-            .second(0.0, 4.0)
-            .any_zero(),
+        Case::new("c10_metal_xlogy", Binary(special::xlogy), 3.0, wide).second(0.0, 4.0).any_zero(),
         Case::new("c10_metal_xlog1py", Binary(special::xlog1py), 4.0, wide)
             .second(-1.0, 4.0)
             .any_zero(),
@@ -214,137 +189,55 @@ fn special_functions() -> Vec<Case> {
             .second(-20.0, 20.0)
             .any_zero()
             .size(|a, b| 2.0 * a.abs().max(b.abs()).max(1.0)),
-        Case::new(
-            "c10_metal_logaddexp2",
-            Binary(special::logaddexp2),
-            3.0,
-            wide,
-        )
-        .second(-20.0, 20.0)
-        .any_zero()
-        .size(|a, b| 2.0 * a.abs().max(b.abs()).max(1.0)),
+        Case::new("c10_metal_logaddexp2", Binary(special::logaddexp2), 3.0, wide)
+            .second(-20.0, 20.0)
+            .any_zero()
+            .size(|a, b| 2.0 * a.abs().max(b.abs()).max(1.0)),
         Case::new("c10_metal_sinc", Unary(special::sinc), 6.0, wide).any_zero(),
         Case::new("c10_metal_remainder", Binary(special::remainder), 0.5, wide)
             .second(-3.0, 3.0)
             .any_zero(),
         Case::new("c10_metal_hypot", Binary(f64::hypot), 2.0, wide).second(-20.0, 20.0),
         Case::new("c10_metal_log_gamma", Unary(special::log_gamma), 8.0, wide)
-            .size(|x, _| {
-                if x < 0.0 {
-                    4.0 * x.abs().ln().abs() * (1.0 - x)
-                } else {
-                    0.0
-                }
-            })
+            .size(|x, _| if x < 0.0 { 4.0 * x.abs().ln().abs() * (1.0 - x) } else { 0.0 })
             .any_zero(),
-        Case::new(
-            "c10_metal_gamma",
-            Unary(special::gamma),
-            16.0,
-            (-10.0, 36.0),
-        ),
+        Case::new("c10_metal_gamma", Unary(special::gamma), 16.0, (-10.0, 36.0)),
         Case::new("c10_metal_digamma", Unary(special::digamma), 8.0, wide)
-            .size(|x, _| {
-                if x < 0.0 {
-                    8.0 + x.abs().ln().abs()
-                } else {
-                    0.0
-                }
-            })
+            .size(|x, _| if x < 0.0 { 8.0 + x.abs().ln().abs() } else { 0.0 })
             .conditioned(),
-        Case::new(
-            "c10_metal_trigamma",
-            Unary(|x| special::polygamma(1, x)),
-            16.0,
-            wide,
-        )
-        .conditioned(),
+        Case::new("c10_metal_trigamma", Unary(|x| special::polygamma(1, x)), 16.0, wide)
+            .conditioned(),
         Case::new("c10_metal_polygamma", Order(special::polygamma), 16.0, wide)
             .second(0.0, 12.0)
             .conditioned(),
         Case::new("c10_metal_zeta", Binary(special::zeta), 16.0, (1.0, 30.0))
             .second(-3.0, 50.0)
             .conditioned(),
-        Case::new(
-            "c10_metal_igamma",
-            Binary(special::igamma),
-            64.0,
-            (0.0, 60.0),
-        )
-        .second(0.0, 80.0)
-        .size(|a, x| special::factor_size(a, x) * special::igamma(a, x))
-        .conditioned(),
-        Case::new(
-            "c10_metal_igammac",
-            Binary(special::igammac),
-            64.0,
-            (0.0, 60.0),
-        )
-        .second(0.0, 80.0)
-        .size(|a, x| special::factor_size(a, x) * special::igammac(a, x))
-        .conditioned(),
+        Case::new("c10_metal_igamma", Binary(special::igamma), 64.0, (0.0, 60.0))
+            .second(0.0, 80.0)
+            .size(|a, x| special::factor_size(a, x) * special::igamma(a, x))
+            .conditioned(),
+        Case::new("c10_metal_igammac", Binary(special::igammac), 64.0, (0.0, 60.0))
+            .second(0.0, 80.0)
+            .size(|a, x| special::factor_size(a, x) * special::igammac(a, x))
+            .conditioned(),
         Case::new("c10_metal_i0", Unary(special::i0), 6.0, (-95.0, 95.0)),
         Case::new("c10_metal_i0e", Unary(special::i0e), 6.0, wide),
         Case::new("c10_metal_i1", Unary(special::i1), 6.0, (-95.0, 95.0)),
         Case::new("c10_metal_i1e", Unary(special::i1e), 6.0, wide),
-        Case::new(
-            "c10_metal_spherical_bessel_j0",
-            Unary(special::spherical_bessel_j0),
-            6.0,
-            wide,
-        ),
-        Case::new(
-            "c10_metal_bessel_j0_forward",
-            Unary(special::bessel_j0),
-            8.0,
-            wide,
-        )
-        .size(|x, _| 4.0 / (1.0 + x.abs()).sqrt()),
-        Case::new(
-            "c10_metal_bessel_j1_forward",
-            Unary(special::bessel_j1),
-            8.0,
-            wide,
-        )
-        .size(|x, _| 4.0 / (1.0 + x.abs()).sqrt()),
-        Case::new(
-            "c10_metal_bessel_y0_forward",
-            Unary(special::bessel_y0),
-            8.0,
-            (0.0, 40.0),
-        )
-        .size(|x, _| 8.0 / (1.0 + x.abs()).sqrt()),
-        Case::new(
-            "c10_metal_bessel_y1_forward",
-            Unary(special::bessel_y1),
-            8.0,
-            (0.0, 40.0),
-        )
-        .size(|x, _| 12.0 / (1.0 + x.abs()).sqrt()),
-        Case::new(
-            "c10_metal_modified_bessel_i0_forward",
-            Unary(special::i0),
-            6.0,
-            wide,
-        ),
-        Case::new(
-            "c10_metal_modified_bessel_i1_forward",
-            Unary(special::i1),
-            6.0,
-            wide,
-        ),
-        Case::new(
-            "c10_metal_modified_bessel_k0_forward",
-            Unary(special::k0),
-            16.0,
-            (0.0, 10.0),
-        ),
-        Case::new(
-            "c10_metal_modified_bessel_k1_forward",
-            Unary(special::k1),
-            8.0,
-            (0.0, 10.0),
-        ),
+        Case::new("c10_metal_spherical_bessel_j0", Unary(special::spherical_bessel_j0), 6.0, wide),
+        Case::new("c10_metal_bessel_j0_forward", Unary(special::bessel_j0), 8.0, wide)
+            .size(|x, _| 4.0 / (1.0 + x.abs()).sqrt()),
+        Case::new("c10_metal_bessel_j1_forward", Unary(special::bessel_j1), 8.0, wide)
+            .size(|x, _| 4.0 / (1.0 + x.abs()).sqrt()),
+        Case::new("c10_metal_bessel_y0_forward", Unary(special::bessel_y0), 8.0, (0.0, 40.0))
+            .size(|x, _| 8.0 / (1.0 + x.abs()).sqrt()),
+        Case::new("c10_metal_bessel_y1_forward", Unary(special::bessel_y1), 8.0, (0.0, 40.0))
+            .size(|x, _| 12.0 / (1.0 + x.abs()).sqrt()),
+        Case::new("c10_metal_modified_bessel_i0_forward", Unary(special::i0), 6.0, wide),
+        Case::new("c10_metal_modified_bessel_i1_forward", Unary(special::i1), 6.0, wide),
+        Case::new("c10_metal_modified_bessel_k0_forward", Unary(special::k0), 16.0, (0.0, 10.0)),
+        Case::new("c10_metal_modified_bessel_k1_forward", Unary(special::k1), 8.0, (0.0, 10.0)),
         Case::new(
             "c10_metal_scaled_modified_bessel_k0_forward",
             Unary(special::k0e),
@@ -369,26 +262,10 @@ fn polynomials() -> Vec<Case> {
     let first: fn(f64, f64) -> f64 = |_, n| 4.0 * n;
     let other: fn(f64, f64) -> f64 = |_, n| 4.0 * n * n;
     vec![
-        case(
-            "c10_metal_chebyshev_polynomial_t_forward",
-            special::chebyshev_t,
-            first,
-        ),
-        case(
-            "c10_metal_chebyshev_polynomial_u_forward",
-            special::chebyshev_u,
-            other,
-        ),
-        case(
-            "c10_metal_chebyshev_polynomial_v_forward",
-            special::chebyshev_v,
-            other,
-        ),
-        case(
-            "c10_metal_chebyshev_polynomial_w_forward",
-            special::chebyshev_w,
-            other,
-        ),
+        case("c10_metal_chebyshev_polynomial_t_forward", special::chebyshev_t, first),
+        case("c10_metal_chebyshev_polynomial_u_forward", special::chebyshev_u, other),
+        case("c10_metal_chebyshev_polynomial_v_forward", special::chebyshev_v, other),
+        case("c10_metal_chebyshev_polynomial_w_forward", special::chebyshev_w, other),
         case(
             "c10_metal_shifted_chebyshev_polynomial_t_forward",
             |n, x| special::chebyshev_t(n, 2.0 * x - 1.0),
@@ -409,11 +286,7 @@ fn polynomials() -> Vec<Case> {
             |n, x| special::chebyshev_w(n, 2.0 * x - 1.0),
             other,
         ),
-        case(
-            "c10_metal_hermite_polynomial_h_forward",
-            special::hermite_h,
-            special::hermite_h_size,
-        ),
+        case("c10_metal_hermite_polynomial_h_forward", special::hermite_h, special::hermite_h_size),
         case(
             "c10_metal_hermite_polynomial_he_forward",
             special::hermite_he,
@@ -428,27 +301,15 @@ fn random_numbers() -> Vec<Case> {
     let whole = (0.0, 1.0);
     let case = |name, shape, ulps| Case::new(name, shape, ulps, whole);
     vec![
-        case(
-            "c10_metal_rand",
-            Seeded("c10_metal_rand(SEED, INDEX)", random::uniform),
-            0.0,
-        ),
-        case(
-            "c10_metal_randn",
-            Seeded("c10_metal_randn(SEED, INDEX)", random::normal),
-            4.0,
-        )
-        .size(|_, _| 16.0),
+        case("c10_metal_rand", Seeded("c10_metal_rand(SEED, INDEX)", random::uniform), 0.0),
+        case("c10_metal_randn", Seeded("c10_metal_randn(SEED, INDEX)", random::normal), 4.0)
+            .size(|_, _| 16.0),
         case(
             "c10_metal_philox4_rand",
             Words("c10_metal_philox4_rand(SEED, INDEX)[b & 3u]", random::word),
             0.0,
         ),
-        case(
-            "c10_metal_randint64",
-            Words(random::INTEGER_CALL, random::integer_word),
-            0.0,
-        ),
+        case("c10_metal_randint64", Words(random::INTEGER_CALL, random::integer_word), 0.0),
     ]
 }
 

@@ -16,8 +16,7 @@ pub struct Device {
 }
 
 fn seeded(call: &str) -> String {
-    call.replace("SEED", random::SEED)
-        .replace("INDEX", random::INDEX)
+    call.replace("SEED", random::SEED).replace("INDEX", random::INDEX)
 }
 
 fn entry_point(case: &Case) -> String {
@@ -64,24 +63,15 @@ impl Device {
         let (device, queue) =
             pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor::default())).unwrap();
         // Half the smallest normal number, times 1.5 in arithmetic.
-        let probe = Case::words(
-            "flush_probe",
-            "bitcast<u32>(bitcast<f32>(a) * bitcast<f32>(b))",
-        );
+        let probe = Case::words("flush_probe", "bitcast<u32>(bitcast<f32>(a) * bitcast<f32>(b))");
         let source = text::whole() + &entry_points(cases) + &entry_point(&probe);
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: None,
             source: wgpu::ShaderSource::Wgsl(source.into()),
         });
         let name = adapter.get_info().name;
-        let mut opened = Self {
-            device,
-            queue,
-            module,
-            name,
-            flushes: false,
-            one_at_a_time: Mutex::new(()),
-        };
+        let mut opened =
+            Self { device, queue, module, name, flushes: false, one_at_a_time: Mutex::new(()) };
         opened.flushes = opened.run(&probe, &[0x0040_0000], &[1.5f32.to_bits()]) != [0x0060_0000];
         Some(opened)
     }
@@ -90,24 +80,21 @@ impl Device {
     pub fn run(&self, case: &Case, a: &[u32], b: &[u32]) -> Vec<u32> {
         let _held = self.one_at_a_time.lock().unwrap_or_else(|e| e.into_inner());
         let entry = format!("test_{}", case.name);
-        let pipeline = self
-            .device
-            .create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                label: None,
-                layout: None,
-                module: &self.module,
-                entry_point: Some(&entry),
-                compilation_options: Default::default(),
-                cache: None,
-            });
+        let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: None,
+            layout: None,
+            module: &self.module,
+            entry_point: Some(&entry),
+            compilation_options: Default::default(),
+            cache: None,
+        });
         let bytes = (a.len() * 4) as u64;
         let upload = |words: &[u32]| {
-            self.device
-                .create_buffer_init(&wgpu::util::BufferInitDescriptor {
-                    label: None,
-                    contents: bytemuck::cast_slice(words),
-                    usage: wgpu::BufferUsages::STORAGE,
-                })
+            self.device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
+                label: None,
+                contents: bytemuck::cast_slice(words),
+                usage: wgpu::BufferUsages::STORAGE,
+            })
         };
         let buffer = |usage| {
             self.device.create_buffer(&wgpu::BufferDescriptor {
@@ -120,20 +107,13 @@ impl Device {
         let (a_buffer, b_buffer) = (upload(a), upload(b));
         let out = buffer(wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC);
         let read = buffer(wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST);
-        let mut entries = vec![wgpu::BindGroupEntry {
-            binding: 0,
-            resource: a_buffer.as_entire_binding(),
-        }];
+        let mut entries =
+            vec![wgpu::BindGroupEntry { binding: 0, resource: a_buffer.as_entire_binding() }];
         if case.shape.uses_second() {
-            entries.push(wgpu::BindGroupEntry {
-                binding: 1,
-                resource: b_buffer.as_entire_binding(),
-            });
+            entries
+                .push(wgpu::BindGroupEntry { binding: 1, resource: b_buffer.as_entire_binding() });
         }
-        entries.push(wgpu::BindGroupEntry {
-            binding: 2,
-            resource: out.as_entire_binding(),
-        });
+        entries.push(wgpu::BindGroupEntry { binding: 2, resource: out.as_entire_binding() });
         let group = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: None,
             layout: &pipeline.get_bind_group_layout(0),
@@ -149,9 +129,7 @@ impl Device {
         encoder.copy_buffer_to_buffer(&out, 0, &read, 0, bytes);
         self.queue.submit([encoder.finish()]);
         read.map_async(wgpu::MapMode::Read, .., |result| result.unwrap());
-        self.device
-            .poll(wgpu::PollType::wait_indefinitely())
-            .unwrap();
+        self.device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
         let mapped = read.get_mapped_range(..).unwrap();
         bytemuck::cast_slice(&mapped).to_vec()
     }

@@ -67,7 +67,13 @@ fn ends_well(mut command: Command) -> Result<(), Failed> {
 /// In a process of its own: opens the library, queues work, closes it, and goes on.
 fn close_with_work_queued() {
     type Empty = unsafe extern "C" fn(
-        i64, *const i64, *const i64, i32, i32, i32, *mut *mut std::ffi::c_void,
+        i64,
+        *const i64,
+        *const i64,
+        i32,
+        i32,
+        i32,
+        *mut *mut std::ffi::c_void,
     ) -> i32;
     type OnHandle = unsafe extern "C" fn(*mut std::ffi::c_void) -> i32;
     let path = libraries().join("libaoti_wgpu.so");

@@ -42,7 +42,9 @@ fn base_of(world: &World, case: &Value, dtype: DType) -> Tensor {
     let values = match &case["base"] {
         Value::Array(_) => integers(&case["base"]),
         _ => {
-            let count = case["base_numel"].as_i64().or(case["expect_base"].as_array().map(|a| a.len() as i64));
+            let count = case["base_numel"]
+                .as_i64()
+                .or(case["expect_base"].as_array().map(|a| a.len() as i64));
             (0..count.unwrap()).collect()
         }
     };
@@ -159,7 +161,8 @@ fn shared_program_views(world: &World) {
     for case in shared("program-views.json").unwrap_or_default() {
         let sizes = integers(&case["sizes"]);
         let strides = integers(&case["strides"]);
-        let offset = case["base_offset"].as_i64().unwrap() + case["offset_increment"].as_i64().unwrap();
+        let offset =
+            case["base_offset"].as_i64().unwrap() + case["offset_increment"].as_i64().unwrap();
         let reach = |sizes: &[i64], strides: &[i64], offset: i64| {
             offset + 1 + sizes.iter().zip(strides).map(|(s, t)| (s - 1) * t).sum::<i64>()
         };
@@ -184,8 +187,9 @@ fn shared_program_views(world: &World) {
             if large && n > 4 {
                 continue;
             }
-            let storage: Vec<u8> =
-                (0..end as usize * n).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+            let storage: Vec<u8> = (0..end as usize * n)
+                .map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8)
+                .collect();
             let base = rt.from_bytes(&storage, &[end], dtype, DeviceType::Mps).unwrap();
             let v = rt.view(&base, &sizes, &strides, offset).unwrap();
             let expected: Vec<u8> =

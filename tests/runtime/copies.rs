@@ -65,11 +65,16 @@ fn overlap_reads_first(world: &World) {
 fn broadcast_and_convert(world: &World) {
     let rt = &world.rt;
     let row = rt.from_slice(&[1.5f32, -2.5, f32::NAN], &[3], DType::F32, DeviceType::Mps).unwrap();
-    let out = |dtype| rt.empty(Layout::contiguous(&[2, 3]).unwrap(), dtype, DeviceType::Mps).unwrap();
+    let out =
+        |dtype| rt.empty(Layout::contiguous(&[2, 3]).unwrap(), dtype, DeviceType::Mps).unwrap();
     let ints = out(DType::I64);
     rt.copy(&ints, &row, false).unwrap();
-    let found: Vec<i64> = rt.to_vec(&ints).unwrap().chunks_exact(8)
-        .map(|c| i64::from_ne_bytes(c.try_into().unwrap())).collect();
+    let found: Vec<i64> = rt
+        .to_vec(&ints)
+        .unwrap()
+        .chunks_exact(8)
+        .map(|c| i64::from_ne_bytes(c.try_into().unwrap()))
+        .collect();
     assert_eq!(&found[..2], [1, -2]);
     assert_eq!(&found[3..5], [1, -2]);
     let flags = out(DType::Bool);
@@ -77,8 +82,12 @@ fn broadcast_and_convert(world: &World) {
     assert_eq!(rt.to_vec(&flags).unwrap(), [1; 6], "NaN is not zero");
     let halves = out(DType::BF16);
     rt.copy(&halves, &row, false).unwrap();
-    let bits: Vec<u16> = rt.to_vec(&halves).unwrap().chunks_exact(2)
-        .map(|c| u16::from_ne_bytes(c.try_into().unwrap())).collect();
+    let bits: Vec<u16> = rt
+        .to_vec(&halves)
+        .unwrap()
+        .chunks_exact(2)
+        .map(|c| u16::from_ne_bytes(c.try_into().unwrap()))
+        .collect();
     assert_eq!(&bits[..2], [0x3FC0, 0xC020]);
     assert!(half::bf16::from_bits(bits[2]).is_nan());
 }
@@ -127,7 +136,8 @@ fn non_blocking_takes_the_source(world: &World) {
 fn larger_than_a_staging_buffer(world: &World) {
     let rt = &world.rt;
     let (rows, columns) = (300usize, 70_000usize);
-    let values: Vec<u32> = (0..rows * columns).map(|i| (i as u32).wrapping_mul(2_654_435_761)).collect();
+    let values: Vec<u32> =
+        (0..rows * columns).map(|i| (i as u32).wrapping_mul(2_654_435_761)).collect();
     let t = rt
         .from_slice(&values, &[rows as i64, columns as i64], DType::U32, DeviceType::Mps)
         .unwrap();
@@ -169,8 +179,8 @@ fn random(world: &World) {
     let rt = &world.rt;
     for seed in 1..150u64 {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        let dtype = [DType::U8, DType::F16, DType::F32, DType::F64, DType::C128]
-            [random.below(5) as usize];
+        let dtype =
+            [DType::U8, DType::F16, DType::F32, DType::F64, DType::C128][random.below(5) as usize];
         let n = dtype.size();
         let rank = random.below(5) as usize;
         let mut sizes: Vec<i64> = (0..rank).map(|_| 1 + random.below(9) as i64).collect();

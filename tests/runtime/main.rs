@@ -50,10 +50,11 @@ impl World {
         bytes.chunks_exact(4).map(|c| f32::from_ne_bytes(c.try_into().unwrap())).collect()
     }
 
-    /// A plain tensor over the dense buffer that a view's data pointer names.
+    /// A plain tensor over what a tensor's data pointer names, with the reported strides:
+    /// the dense buffer of a packed view.
     pub fn over_pointer(&self, tensor: &Tensor) -> Tensor {
         let pointer = self.rt.data_ptr(tensor).unwrap();
-        let layout = Layout::contiguous(tensor.sizes()).unwrap();
+        let layout = Layout::new(tensor.sizes(), tensor.layout().strides(), 0).unwrap();
         // SAFETY: the pointer is that of a live tensor of at least these elements.
         unsafe { self.rt.blob(pointer, layout, tensor.dtype(), DeviceType::Mps) }.unwrap()
     }

@@ -93,10 +93,8 @@ fn of_host_memory(world: &World) {
     {
         let layout = Layout::contiguous(&[3, 4]).unwrap();
         // SAFETY: `host` outlives the tensors.
-        let t = unsafe {
-            rt.blob(host.as_mut_ptr().cast(), layout, DType::F32, DeviceType::Mps)
-        }
-        .unwrap();
+        let t = unsafe { rt.blob(host.as_mut_ptr().cast(), layout, DType::F32, DeviceType::Mps) }
+            .unwrap();
         assert_eq!(t.known_address(), Some(host.as_ptr() as usize));
         let v = rt.view(&t, &[3, 2], &[4, 1], 1).unwrap();
         assert!(v.is_packed_view());
@@ -126,9 +124,8 @@ fn offsets(world: &World) {
     let v = rt.view(&base, &[4], &[1], 5).unwrap();
     let back = rt.view(&v, &[2], &[1], -5).unwrap();
     assert_eq!(world.floats(&back), [0.0, 1.0]);
-    let refused = |sizes: &[i64], increment| {
-        rt.view(&v, sizes, &[1], increment).unwrap_err().to_string()
-    };
+    let refused =
+        |sizes: &[i64], increment| rt.view(&v, sizes, &[1], increment).unwrap_err().to_string();
     assert!(refused(&[1], -6).contains("-6"));
     assert!(refused(&[6], 0).contains("storage of 40 bytes"));
     assert!(refused(&[1], i64::MAX).contains(&i64::MAX.to_string()));

@@ -147,11 +147,22 @@ pub fn nonsense(
                     let start = random.pick(EDGES);
                     let (sizes, strides) = (sizes.as_ptr(), strides.as_ptr());
                     let code = aoti_torch__reinterpret_tensor(
-                        live_handle, 2, sizes, strides, start, &mut out,
+                        live_handle,
+                        2,
+                        sizes,
+                        strides,
+                        start,
+                        &mut out,
                     );
                     accept_or_refuse(code, &mut out);
                     let code = aoti_torch__alloc_from_pool(
-                        live_handle, start, 6, 2, sizes, strides, &mut out,
+                        live_handle,
+                        start,
+                        6,
+                        2,
+                        sizes,
+                        strides,
+                        &mut out,
                     );
                     accept_or_refuse(code, &mut out);
                 }
@@ -173,7 +184,9 @@ pub fn nonsense(
                 for (dtype, device, index) in
                     [(99, 13, 0), (-1, 0, 0), (6, 1, 0), (6, -3, 0), (6, 13, 1), (6, 13, -2)]
                 {
-                    invalid(aoti_torch_empty_strided(2, sizes, none, dtype, device, index, &mut out));
+                    invalid(aoti_torch_empty_strided(
+                        2, sizes, none, dtype, device, index, &mut out,
+                    ));
                 }
                 for rank in [-1, 17, i64::MAX, i64::MIN] {
                     invalid(aoti_torch_empty_strided(rank, sizes, none, 6, 13, 0, &mut out));
@@ -185,7 +198,18 @@ pub fn nonsense(
                 let (sizes, none) = (some.as_ptr(), null());
                 let blob = |data: usize, offset, layout, out| {
                     aoti_torch_create_tensor_from_blob_v2(
-                        data as *mut c_void, 2, sizes, none, offset, 6, 13, 0, out, layout, null(), 0,
+                        data as *mut c_void,
+                        2,
+                        sizes,
+                        none,
+                        offset,
+                        6,
+                        13,
+                        0,
+                        out,
+                        layout,
+                        null(),
+                        0,
                     )
                 };
                 invalid(blob(0, 0, 0, &mut out));
@@ -208,7 +232,11 @@ pub fn nonsense(
             }
             12 => {
                 let mut library = null_mut();
-                for text in [c"kernel void broken(", c"nonsense", c"kernel void f(device int* a [[buffer(0)]]) { a[0] = b; }"] {
+                for text in [
+                    c"kernel void broken(",
+                    c"nonsense",
+                    c"kernel void f(device int* a [[buffer(0)]]) { a[0] = b; }",
+                ] {
                     let code = aoti_torch_mps_create_shader_library(text.as_ptr(), &mut library);
                     if code == 0 {
                         ok(aoti_torch_mps_delete_shader_library(library));
@@ -313,12 +341,19 @@ unsafe fn bad_shape(random: &mut Random, out: &mut Handle) {
     // SAFETY: arrays of the rank.
     unsafe {
         let rank = rank as i64;
-        let code =
-            aoti_torch_empty_strided(rank, sizes.as_ptr(), strides, dtype, device, 0, out);
+        let code = aoti_torch_empty_strided(rank, sizes.as_ptr(), strides, dtype, device, 0, out);
         accept_or_refuse(code, out);
         // No byte of this is read: it is refused, or has no elements, or is deleted again.
         let code = aoti_torch_create_tensor_from_blob(
-            4096 as *mut c_void, rank, sizes.as_ptr(), strides, random.pick(EDGES), dtype, device, 0, out,
+            4096 as *mut c_void,
+            rank,
+            sizes.as_ptr(),
+            strides,
+            random.pick(EDGES),
+            dtype,
+            device,
+            0,
+            out,
         );
         accept_or_refuse(code, out);
     }

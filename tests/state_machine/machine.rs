@@ -243,8 +243,7 @@ impl Machine {
         let dtype = if random.chance(4) { model::I32 } else { random.pick(&TYPES) };
         let mps = !random.chance(4);
         let given = random.chance(3);
-        let strides =
-            if given { Self::strides(random, &sizes) } else { model::contiguous(&sizes) };
+        let strides = if given { Self::strides(random, &sizes) } else { model::contiguous(&sizes) };
         let pointer = if given { strides.as_ptr() } else { null() };
         let device = if mps { 13 } else { 0 };
         let mut handle = null_mut();
@@ -605,11 +604,14 @@ impl Machine {
         let wanted = self.tensor(dst).clone();
         if random.chance(8) {
             // As it is.
-        } else if let Some(fitting) = (0..self.live.len())
-            .map(|i| (i + src) % self.live.len())
-            .find(|&i| i != dst && self.live[i].tensor.as_ref().is_some_and(|t| {
-                t.broadcast(&wanted.sizes).is_some()
-            }))
+        } else if let Some(fitting) =
+            (0..self.live.len()).map(|i| (i + src) % self.live.len()).find(|&i| {
+                i != dst
+                    && self.live[i]
+                        .tensor
+                        .as_ref()
+                        .is_some_and(|t| t.broadcast(&wanted.sizes).is_some())
+            })
         {
             src = fitting;
         }
@@ -777,7 +779,8 @@ impl Machine {
         ok(unsafe { aoti_torch_mps_malloc(&mut pointer, bytes) });
         assert_eq!(pointer.is_null(), bytes == 0);
         if bytes > 0 {
-            self.allocations.push(Allocation { pointer, storage: Storage::new(bytes, Place::Device) });
+            self.allocations
+                .push(Allocation { pointer, storage: Storage::new(bytes, Place::Device) });
         }
     }
 
@@ -970,9 +973,10 @@ impl Machine {
             self.dead.remove(0);
         }
         if live.tensor.is_some_and(|t| t.storage.place == Place::Borrowed)
-            && !self.live.iter().any(|l| {
-                l.tensor.as_ref().is_some_and(|t| t.storage.place == Place::Borrowed)
-            })
+            && !self
+                .live
+                .iter()
+                .any(|l| l.tensor.as_ref().is_some_and(|t| t.storage.place == Place::Borrowed))
         {
             // The last handle to the caller's memory has gone: all of it is there.
             self.compare_arena();
@@ -1180,9 +1184,7 @@ fn packed(sizes: &[i64], strides: &[i64]) -> bool {
 
 fn convert(elements: &Memory, from: Type, to: Type) -> Option<Memory> {
     let mut out = Memory::default();
-    for (bytes, known) in
-        elements.bytes.chunks(from.size).zip(elements.known.chunks(from.size))
-    {
+    for (bytes, known) in elements.bytes.chunks(from.size).zip(elements.known.chunks(from.size)) {
         if !known.iter().all(|&k| k) {
             return None;
         }

@@ -55,7 +55,18 @@ fn run_again(part: &str, setup: &[(&str, &str)], more: &[(&str, String)]) -> Out
 fn text(output: &Output) -> String {
     let mut text = String::from_utf8_lossy(&output.stderr).into_owned();
     text.push_str(&String::from_utf8_lossy(&output.stdout));
-    format!("{}\n{}", output.status, text.lines().rev().take(30).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n"))
+    format!(
+        "{}\n{}",
+        output.status,
+        text.lines()
+            .rev()
+            .take(30)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .collect::<Vec<_>>()
+            .join("\n")
+    )
 }
 
 /// Leaves out as many operations as can be left out of a failing sequence.

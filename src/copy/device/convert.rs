@@ -58,7 +58,7 @@ fn four_at_a_time(walk: &CopyPlan, to: DType, from: DType) -> Option<KernelDims>
         return None;
     }
     *inner = Dim { size: inner.size / FOUR, dst: d * FOUR, src: s * FOUR };
-    let aligned = |dst: u64, src: u64| dst % (d * FOUR) == 0 && src % (s * FOUR) == 0;
+    let aligned = |dst: u64, src: u64| dst.is_multiple_of(d * FOUR) && src.is_multiple_of(s * FOUR);
     (aligned(walk.dst(), walk.src()) && dims.iter().all(|dim| aligned(dim.dst, dim.src)))
         .then_some(dims)
 }

@@ -7,7 +7,7 @@
 use std::ptr::copy_nonoverlapping;
 
 /// Bytes of a cache line.
-const LINE: usize = 64;
+pub(super) const LINE: usize = 64;
 
 /// The most bytes that may be added at once.
 pub(super) const ROOM: usize = 4096;
@@ -104,7 +104,7 @@ impl Lines {
 /// # Safety
 /// `from` may be read and `to` written for [`LINE`] bytes; `to` is a multiple of it.
 #[inline(always)]
-unsafe fn store_line(to: *mut u8, from: *const u8) {
+pub(super) unsafe fn store_line(to: *mut u8, from: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE2 is part of x86-64, the four parts lie in the line, and `to` is
     // aligned to 16 bytes.
@@ -123,7 +123,7 @@ unsafe fn store_line(to: *mut u8, from: *const u8) {
 }
 
 /// Orders [`store_line`]'s writes before what follows.
-fn fence() {
+pub(super) fn fence() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE is part of x86-64.
     unsafe {

@@ -4,6 +4,7 @@
 //! that each line is read once and written once, also where a stride of a power of two
 //! lets all rows of a block compete for the same few places of a cache.
 
+use super::lines::{self, LINE};
 use super::{At, element, walk};
 use crate::copy::plan::Dim;
 use crate::layout::MAX_DIMS;
@@ -14,7 +15,8 @@ use std::ptr::copy_nonoverlapping;
 const BLOCKS: u64 = 4;
 
 /// Blocks of `B` x `B` elements: rows are read along `axis`, whose elements lie closest
-/// in the source and written along the innermost dimension.
+/// in the source and written along the innermost dimension,
+/// past the caches where `stream`.
 ///
 /// # Safety
 /// A `T` may be copied at every index of `dims` from `at`.
@@ -22,6 +24,7 @@ pub(super) unsafe fn transpose<T: Copy + Default, const B: usize>(
     dims: &[Dim],
     axis: usize,
     at: At,
+    stream: bool,
 ) {
     let (Some((&inner, outer)), Some(&across)) = (dims.split_last(), dims.get(axis)) else {
         return;
@@ -44,12 +47,15 @@ pub(super) unsafe fn transpose<T: Copy + Default, const B: usize>(
                         let at = at.step(inner, i).step(across, a);
                         let extent = (inner.size - i, across.size - a);
                         // SAFETY: `block` stays inside the dimensions' remaining extent.
-                        unsafe { block::<T, B>(at, inner, across, extent) }
+                        unsafe { block::<T, B>(at, inner, across, extent, stream) }
                     }
                 }
             }
         }
     });
+    if stream {
+        lines::fence();
+    }
 }
 
 /// # Safety
@@ -61,7 +67,9 @@ unsafe fn block<T: Copy + Default, const B: usize>(
     inner: Dim,
     across: Dim,
     extent: (u64, u64),
+    stream: bool,
 ) {
+    const { assert!(B * size_of::<T>() == LINE) }
     let width = size_of::<T>() as u64;
     let side = B as u64;
     if extent.0 < side || extent.1 < side || across.src != width || inner.dst != width {
@@ -79,10 +87,17 @@ unsafe fn block<T: Copy + Default, const B: usize>(
         // SAFETY: `B` elements along `across`, contiguous in the source.
         unsafe { copy_nonoverlapping(from, row.as_mut_ptr().cast(), size_of_val(row)) }
     }
+    #[allow(clippy::needless_range_loop, reason = "a column runs across the rows")]
     for a in 0..B {
         let column: [T; B] = std::array::from_fn(|i| tile[i][a]);
         let to = at.step(across, a as u64).dst;
-        // SAFETY: `B` elements along `inner`, contiguous in the destination.
-        unsafe { copy_nonoverlapping(column.as_ptr().cast(), to, size_of_val(&column)) }
+        // SAFETY: `B` elements along `inner`, contiguous in the destination: a line.
+        unsafe {
+            if stream && to.addr().is_multiple_of(LINE) {
+                lines::store_line(to, column.as_ptr().cast());
+            } else {
+                copy_nonoverlapping(column.as_ptr().cast(), to, LINE);
+            }
+        }
     }
 }
