@@ -1,5 +1,6 @@
 # make demo   what the library does, on whatever this machine has
 # make test   the whole suite
+# make soak   the tests of reliability for SOAK_MINUTES (30)
 # make bench  the host's benchmarks
 # make install PREFIX=/usr/local
 
@@ -11,7 +12,7 @@ BUILD := build
 # Mesa asks for one and complains on the terminal where there is none.
 export XDG_RUNTIME_DIR ?= /tmp
 
-.PHONY: demo test bench install c_client
+.PHONY: demo test soak bench install c_client
 
 demo:
 	@.ci/ensure-tools
@@ -35,4 +36,9 @@ $(BUILD)/demo/model.so: examples/demo_program/program.cpp include/aoti_wgpu.h
 test:
 	@.ci/ensure-tools
 	AOTI_WGPU_COPY=gpu $(CARGO) test --no-fail-fast
+	AOTI_WGPU_COPY=gpu $(CARGO) test --features faults --test faults
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --quiet
+
+soak:
+	@.ci/ensure-tools
+	tests/soak.sh
