@@ -1,5 +1,6 @@
 # make demo   what the library does, on whatever this machine has
 # make test   the whole suite
+# make soak   the tests of reliability for SOAK_MINUTES (30)
 # make bench  the host's benchmarks
 # make install PREFIX=/usr/local
 
@@ -11,7 +12,7 @@ BUILD := build
 # Mesa asks for one and complains on the terminal where there is none.
 export XDG_RUNTIME_DIR ?= /tmp
 
-.PHONY: demo test bench install c_client
+.PHONY: demo test soak bench install c_client
 
 demo:
 	@.ci/ensure-tools
@@ -35,6 +36,7 @@ $(BUILD)/demo/model.so: examples/demo_program/program.cpp include/aoti_wgpu.h
 test:
 	@.ci/ensure-tools
 	AOTI_WGPU_COPY=gpu $(CARGO) test --no-fail-fast
+	AOTI_WGPU_COPY=gpu $(CARGO) test --features faults --test faults
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --quiet
 
 # A C program against the header and the static library.
@@ -59,3 +61,8 @@ $(BUILD)/c_client: examples/c_client.c include/aoti_wgpu.h
 install:
 	$(CARGO) build --release --lib
 	packaging/install "$(PREFIX)" "$${CARGO_TARGET_DIR:-target}/release"
+
+# Long runs of the random and hostile tests: SOAK_MINUTES=30 divides itself among them.
+soak:
+	@.ci/ensure-tools
+	tests/soak.sh

@@ -5,6 +5,7 @@ use crate::error::Result;
 
 /// What befalls a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "faults"), allow(dead_code))]
 pub enum Submission {
     /// Nothing.
     Fine,

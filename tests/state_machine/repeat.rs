@@ -2,7 +2,6 @@
 
 use crate::machine::{message, ok, stats};
 use aoti_wgpu::ffi::AtenTensorHandle as Handle;
-use aoti_wgpu::ffi::extension::*;
 use aoti_wgpu::ffi::memory::*;
 use aoti_wgpu::ffi::mps::*;
 use std::ffi::CStr;
