@@ -9,7 +9,7 @@
 //!   ExecuTorch reads inline;
 //! - `executorch`, `described`: tensors that ExecuTorch made;
 //! - [`memory`], [`attributes`], [`constants`], [`scalar`], [`debug`]: the functions of
-//!   PyTorch's `shim.h`; [`extension`]: the project's own.
+//!   PyTorch's `shim.h`; [`ops`]: the operators; [`extension`]: the project's own.
 #![allow(unsafe_code)]
 #![allow(clippy::missing_safety_doc)] // Each export's contract is its text in the header.
 
@@ -26,6 +26,7 @@ mod kernel_handle;
 pub mod memory;
 pub mod mps;
 mod number;
+pub mod ops;
 pub mod scalar;
 mod slab;
 mod slot;
