@@ -11,7 +11,7 @@
 //!   that its delegate links;
 //! - `caller`, `models`: who made a handle, and what models leave behind;
 //! - [`memory`], [`attributes`], [`constants`], [`scalar`], [`debug`]: the functions of
-//!   PyTorch's `shim.h`; [`extension`]: the project's own.
+//!   PyTorch's `shim.h`; [`ops`]: the operators; [`extension`]: the project's own.
 #![allow(unsafe_code)]
 #![allow(clippy::missing_safety_doc)] // Each export's contract is its text in the header.
 
@@ -32,6 +32,7 @@ pub mod memory;
 mod models;
 pub mod mps;
 mod number;
+pub mod ops;
 pub mod scalar;
 mod slab;
 mod slot;
