@@ -7,4 +7,5 @@
 
 pub mod delta_rule;
 mod dense;
+pub mod matmul;
 pub mod quantized;

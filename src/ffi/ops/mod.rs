@@ -2,4 +2,5 @@
 //! own, by family.
 
 mod handles;
+pub mod matrix;
 pub mod quantized;
