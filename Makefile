@@ -39,6 +39,30 @@ test:
 	AOTI_WGPU_COPY=gpu $(CARGO) test --features faults --test faults
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --quiet
 
+# A C program against the header and the static library.
+c_client: $(BUILD)/c_client
+	$<
+
+ifeq ($(shell uname -s),Darwin)
+C_LIBRARIES := -lc++ -framework Metal -framework QuartzCore -framework CoreGraphics \
+  -framework Foundation -framework AppKit
+else
+C_LIBRARIES := -lstdc++ -ldl -lpthread -lm
+endif
+
+$(BUILD)/c_client: examples/c_client.c include/aoti_wgpu.h
+	@.ci/ensure-tools
+	$(CARGO) build --lib
+	@mkdir -p $(BUILD)
+	$(CC) -std=c11 -O2 -Wall -Wextra -Werror -pedantic -Iinclude $< target/debug/libaoti_wgpu.a \
+	  $(C_LIBRARIES) -o $@
+
+# An optimised build under PREFIX: headers, both libraries, pkg-config and CMake packages.
+install:
+	$(CARGO) build --release --lib
+	packaging/install "$(PREFIX)" "$${CARGO_TARGET_DIR:-target}/release"
+
+# Long runs of the random and hostile tests: SOAK_MINUTES=30 divides itself among them.
 soak:
 	@.ci/ensure-tools
 	tests/soak.sh

@@ -404,8 +404,12 @@ AOTI_WGPU_EXPORT void aoti_torch_grad_mode_set_enabled(bool enabled);
 
 /* What PyTorch's shim.h does not declare. */
 
-/* ExecuTorch's delegate calls these at the end of a model. The first waits for the GPU and
- * gives memory that no tensor uses back to the system; the second has nothing to do. */
+/* ExecuTorch's delegate calls these for each model that it destroys, after dlclose and the
+ * removal of the program's file. The first waits for the GPU, frees what programs left behind
+ * of which no model is alive (a delegate deletes no containers), and gives memory that no
+ * tensor uses back to the system. It counts as one model gone: to give memory back while
+ * models live, call aoti_wgpu_trim. What the host itself made stays. The second has nothing
+ * to do. */
 AOTI_WGPU_EXPORT void cleanup_memory(void);
 AOTI_WGPU_EXPORT void cleanup_tensor_metadata(void);
 

@@ -21,6 +21,7 @@
 //! | `memory` | storages, addresses, the pool |
 //! | [`tensor`] | a storage, a layout and a type; packed views |
 //! | [`runtime`] | one device with its tensors: the safe API |
+//! | [`ops`] | matrix products and the other operators that programs call |
 //! | [`ffi`] | the C ABI |
 #![deny(unsafe_code)]
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
@@ -38,5 +39,6 @@ pub use gpu::faults;
 pub mod layout;
 mod memory;
 pub mod msl;
+pub mod ops;
 pub mod runtime;
 pub mod tensor;

@@ -1,5 +1,6 @@
-//! C11 and C++17 clients of the header, built with warnings as errors and AddressSanitizer,
-//! linked with the static library, and run in both memory modes.
+//! C11 and C++17 clients of the header, built with warnings as errors and AddressSanitizer
+//! (with its search for leaks on Linux), linked with the static library, and run in both
+//! memory modes.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
@@ -70,11 +71,12 @@ fn run(
     settings: &[(&str, &str)],
 ) -> Result<(), Failed> {
     let program = program.get_or_init(|| build(source)).as_ref()?;
+    let suppressions =
+        format!("suppressions={}:print_suppressions=0", root().join("tests/c/lsan.supp").display());
     let output = Command::new(program)
         .envs(settings.iter().copied())
-        // Drivers keep memory until the process ends; what the library keeps is held
-        // against its own statistics by the clients.
-        .env("ASAN_OPTIONS", "detect_leaks=0")
+        .env("ASAN_OPTIONS", if cfg!(target_os = "linux") { "detect_leaks=1" } else { "" })
+        .env("LSAN_OPTIONS", suppressions)
         .output()
         .map_err(|error| format!("{}: {error}", program.display()))?;
     if output.status.success() {

@@ -77,6 +77,8 @@ pub(crate) fn guard_void(function: &'static str, body: impl FnOnce() -> Result<(
 
 #[cold]
 fn fail(error: &Error) -> i32 {
+    // What was to be made was not: the note is not for the next call.
+    super::caller::take();
     remember(&error.to_string());
     log::debug!("{error}");
     code_of(error)

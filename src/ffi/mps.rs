@@ -6,9 +6,10 @@
 //! set on a function that does not exist is all marked.
 
 use super::boundary::{self, guard, produce};
+use super::caller::noted;
 use super::described::with_tensor;
 use super::kernel_handle::{self, KernelObject};
-use super::{AOTITorchError, AtenTensorHandle};
+use super::{AOTITorchError, AtenTensorHandle, models};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
@@ -264,19 +265,28 @@ extern "C" fn aoti_wgpu_refuse_callback() -> AOTITorchError {
     guard(|| Err(Error::invalid("callback", "null", "a function to call is needed")))
 }
 
-/// Device memory that is known by its address alone.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aoti_torch_mps_malloc(
-    buffer: *mut *mut c_void,
-    num_bytes: usize,
-) -> AOTITorchError {
-    produce("buffer", buffer, || Ok(Runtime::global().malloc(num_bytes as u64)? as *mut c_void))
+noted! {
+    /// Device memory that is known by its address alone.
+    pub unsafe extern "C" fn aoti_torch_mps_malloc(
+        buffer: *mut *mut c_void,
+        num_bytes: usize,
+    ) -> AOTITorchError {
+        produce("buffer", buffer, || {
+            let address = Runtime::global().malloc(num_bytes as u64)?;
+            models::allocated(address);
+            Ok(address as *mut c_void)
+        })
+    }
 }
 
 /// Gives device memory back; null is none and fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aoti_torch_mps_free(ptr: *mut c_void) -> AOTITorchError {
-    guard(|| Runtime::global().free(ptr.addr()))
+    guard(|| {
+        Runtime::global().free(ptr.addr())?;
+        models::freed(ptr.addr());
+        Ok(())
+    })
 }
 
 /// Copies host bytes into device memory.

@@ -61,6 +61,8 @@ pub(super) struct Slot {
     state: AtomicU32,
     /// `tensor_impl.data` is what `get_data_ptr` answers, without asking the runtime.
     data_is_final: AtomicBool,
+    /// The program that made the handle, as `models` numbers them.
+    owner: AtomicU32,
     dtype: UnsafeCell<MaybeUninit<DType>>,
     device: UnsafeCell<MaybeUninit<DeviceType>>,
     arrays: UnsafeCell<Arrays>,
@@ -86,6 +88,22 @@ impl Slot {
     #[inline]
     pub(super) fn state(&self) -> State {
         State::of(self.state.load(Ordering::Acquire))
+    }
+
+    /// Whether there is a handle here, defined or not.
+    pub(super) fn is_handle(&self) -> bool {
+        matches!(self.state(), State::Live | State::Undefined)
+    }
+
+    /// Says who makes the handle, before a dead slot is filled.
+    #[inline]
+    pub(super) fn set_owner(&self, owner: u32) {
+        self.owner.store(owner, Ordering::Relaxed);
+    }
+
+    /// Who made the handle.
+    pub(super) fn owner(&self) -> u32 {
+        self.owner.load(Ordering::Relaxed)
     }
 
     /// The tensor, where there is one.

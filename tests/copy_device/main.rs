@@ -20,12 +20,14 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+type Test = Box<dyn FnOnce(&Gpu) -> Result<(), Failed> + Send>;
+
 static GPU: LazyLock<Option<Gpu>> = LazyLock::new(Gpu::new);
 
 fn main() {
     let arguments = Arguments::from_args();
     let absent = !arguments.list && GPU.is_none();
-    let trial = |name: String, test: Box<dyn FnOnce(&Gpu) -> Result<(), Failed> + Send>| {
+    let trial = |name: String, test: Test| {
         let run = move || match GPU.as_ref() {
             Some(gpu) => test(gpu),
             None => Err("there is no adapter".into()),

@@ -35,7 +35,7 @@ pub fn convert_launches(
     };
     if let [inner] = plan.walk().dims()
         && inner.size > FOUR
-        && inner.size % FOUR != 0
+        && !inner.size.is_multiple_of(FOUR)
     {
         let (head, tail) = plan.walk().split_at(0, inner.size / FOUR * FOUR);
         pieces(&head, &buffers, out, &mut emit)?;
@@ -54,7 +54,7 @@ fn four_at_a_time(walk: &CopyPlan, to: DType, from: DType) -> Option<KernelDims>
     let (d, s) = (to.size() as u64, from.size() as u64);
     let mut dims = inner_first(walk, None);
     let inner = dims.first_mut()?;
-    if (inner.dst, inner.src) != (d, s) || inner.size % FOUR != 0 {
+    if (inner.dst, inner.src) != (d, s) || !inner.size.is_multiple_of(FOUR) {
         return None;
     }
     *inner = Dim { size: inner.size / FOUR, dst: d * FOUR, src: s * FOUR };

@@ -20,8 +20,8 @@ fn place(launch: &Launch, item: u32, per_group: u32) -> (u32, u32, u32) {
     let base = item / per_group * per_group;
     let mut rest = base;
     let mut begin = [0; 6];
-    for (d, begin) in begin.iter_mut().enumerate().take(rank - 1) {
-        *begin = rest % dim(d)[0];
+    for (d, index) in begin.iter_mut().enumerate().take(rank - 1) {
+        *index = rest % dim(d)[0];
         rest /= dim(d)[0];
     }
     begin[rank - 1] = rest;

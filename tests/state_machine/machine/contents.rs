@@ -248,7 +248,9 @@ impl Machine {
 
     // Kernels.
 
-    pub(super) fn library(&mut self) -> (AOTIMetalShaderLibraryHandle, AOTIMetalKernelFunctionHandle) {
+    pub(super) fn library(
+        &mut self,
+    ) -> (AOTIMetalShaderLibraryHandle, AOTIMetalKernelFunctionHandle) {
         if let Some(library) = &self.library {
             return (library.handle, library.function);
         }

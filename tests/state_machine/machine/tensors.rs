@@ -224,7 +224,13 @@ impl Machine {
         self.keep(handle, Some(self.view_of(of, sizes, strides, offset)));
     }
 
-    pub(super) fn view_of(&self, of: &Tensor, sizes: Vec<i64>, strides: Vec<i64>, offset: i64) -> Tensor {
+    pub(super) fn view_of(
+        &self,
+        of: &Tensor,
+        sizes: Vec<i64>,
+        strides: Vec<i64>,
+        offset: i64,
+    ) -> Tensor {
         let packed_view = of.mps && !self.strided && !packed(&sizes, &strides);
         Tensor { offset, sizes, strides, packed_view, ..of.clone() }
     }
