@@ -14,10 +14,10 @@ build() { # features, test -> path of its binary
 }
 # The binary with faults comes last: the others are of a build without them.
 declare -A binary
-for name in state_machine process; do binary[$name]=$(build "" $name); done
+for name in state_machine process hostile_text; do binary[$name]=$(build "" $name); done
 cp "${binary[state_machine]}" "$log/state_machine"
 binary[faults]=$(build faults faults)
-for name in state_machine process faults; do
+for name in state_machine process hostile_text faults; do
     [ -x "${binary[$name]}" ] || { echo "$name was not built: see $log/build.log"; exit 1; }
 done
 
@@ -43,10 +43,11 @@ share() { # name, thousandths, command...
 }
 
 machine="$log/state_machine"
-share machine 550 env SOAK_OPS=100000 "$machine" machine
+share machine 450 env SOAK_OPS=100000 "$machine" machine
 share threads 150 env SOAK_OPS=40000 "$machine" threads
 share repeat 150 env SOAK_RUNS=2000 "$machine" repeat
 share hostile 50 "$machine" hostile
+share text 100 env SOAK_CASES=5000 "${binary[hostile_text]}"
 share faults 50 "${binary[faults]}"
 share process 50 "${binary[process]}"
 
