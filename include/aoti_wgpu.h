@@ -544,6 +544,51 @@ AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_copy_buffer(void* src_buffer, voi
                                                            size_t data_size, size_t src_offset,
                                                            size_t dst_offset);
 
+/* ---- Operators ---------------------------------------------------------------------------
+ *
+ * The first four as PyTorch 2.13's generated/c_shim_mps.h declares them: float32, float16 and
+ * bfloat16, summed in float32 and rounded once, over any strides. Outputs of any strides,
+ * packed views too. NOT_SUPPORTED names the operator and the argument that it is not for. */
+
+/* out = self mat2, of (n, k) and (k, m). */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_mm_out(AtenTensorHandle out, AtenTensorHandle self_,
+                                                      AtenTensorHandle mat2);
+/* The same for each of b matrices: (b, n, k) and (b, k, m). */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_bmm_out(AtenTensorHandle out, AtenTensorHandle self_,
+                                                       AtenTensorHandle mat2);
+/* out = beta self + alpha mat1 mat2, self broadcast; a beta of 0 ignores self, NaN and all. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_addmm_out(AtenTensorHandle out,
+                                                         AtenTensorHandle self_,
+                                                         AtenTensorHandle mat1,
+                                                         AtenTensorHandle mat2, double beta,
+                                                         double alpha);
+/* The same for each of b matrices. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_baddbmm_out(AtenTensorHandle out,
+                                                           AtenTensorHandle self_,
+                                                           AtenTensorHandle batch1,
+                                                           AtenTensorHandle batch2, double beta,
+                                                           double alpha);
+
+/* ExecuTorch's own, float32 and bfloat16. Weights are unsigned nibbles, the lower first, times
+ * the scale of their group of `group_size` along K, plus its offset. */
+
+/* ret[m][n] = sum over k of A[m][k] weight[n][k]: A (M, K), B (N, K/2) uint8, S and Z (N,
+ * K/group_size); group_size 32, 64, 128 or 256. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps__linear_fp_act_4bit_weight(
+    AtenTensorHandle A, AtenTensorHandle B, int64_t group_size, AtenTensorHandle S,
+    AtenTensorHandle Z, AtenTensorHandle* ret);
+/* ret[p][n] = sum over k of x[p][k] weight[experts[p]][n][k]: x (P, K), w (E, N, K/2) uint8,
+ * scales and biases (E, N, K/group_size), experts (P) int32. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_gather_qmv(
+    AtenTensorHandle x, AtenTensorHandle w, AtenTensorHandle scales, AtenTensorHandle biases,
+    AtenTensorHandle experts, int64_t group_size, AtenTensorHandle* ret);
+/* Linear attention with a decaying state (B, Hv, Dv, Dk), read and written in place; for each
+ * step S = g S, S += beta (v - S k) k^T, y = S q. q and k (B, L, Hk, Dk), v (B, L, Hv, Dv), g and
+ * beta (B, L, Hv); ret like v. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_gated_delta_rule(
+    AtenTensorHandle q, AtenTensorHandle k, AtenTensorHandle v, AtenTensorHandle g,
+    AtenTensorHandle beta, AtenTensorHandle state, AtenTensorHandle* ret);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

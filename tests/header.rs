@@ -92,15 +92,25 @@ fn in_c(kind: &str) -> String {
 /// What the sources of `src/ffi` export, by their text.
 fn exported_by_source() -> BTreeMap<String, Prototype> {
     let mut functions = BTreeMap::new();
-    for entry in std::fs::read_dir(root().join("src/ffi")).unwrap() {
+    let folders = [root().join("src/ffi"), root().join("src/ffi/ops")];
+    for entry in folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap()) {
         let path = entry.unwrap().path();
         if path.extension().is_none_or(|extension| extension != "rs") {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();
-        for export in text.split("#[unsafe(no_mangle)]").skip(1) {
-            let signature = export.split_once(" fn ").unwrap().1;
+        let starts = text.match_indices("extern \"C").filter(|(at, _)| {
+            // A definition, not a block of foreign functions or a type.
+            let line = text[..*at].rsplit('\n').next().unwrap().trim_start();
+            matches!(line, "pub unsafe " | "pub " | "")
+        });
+        for (at, _) in starts {
+            let Some((abi, signature)) = text[at..].split_once(" fn ") else { continue };
             let (name, rest) = signature.split_once('(').unwrap();
+            let ours = name.starts_with("aoti_") || name.starts_with("cleanup_");
+            if abi.contains('{') || !ours {
+                continue;
+            }
             // Up to the body; parameters may have parentheses of their own.
             let (rest, _) = rest.split_once('{').unwrap();
             let (parameters, result) = match rest.rsplit_once(") -> ") {

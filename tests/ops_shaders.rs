@@ -10,9 +10,12 @@ fn every_shader_translates_for_every_backend() {
     for &(name, source) in ops::matmul::SHADERS {
         let module = naga::front::wgsl::parse_str(source)
             .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(source)));
-        let info = Validator::new(ValidationFlags::all(), Capabilities::IMMEDIATES)
-            .validate(&module)
-            .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(source)));
+        let info = Validator::new(
+            ValidationFlags::all(),
+            Capabilities::IMMEDIATES | Capabilities::SHADER_FLOAT16_IN_FLOAT32,
+        )
+        .validate(&module)
+        .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(source)));
         for kind in 0..3 {
             for flag in 0..2 {
                 let mut constants = back::PipelineConstants::default();
