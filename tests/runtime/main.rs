@@ -5,6 +5,7 @@ mod cases;
 mod copies;
 mod kernels;
 mod life;
+mod operators;
 mod views;
 
 use aoti_wgpu::dtype::DType;
@@ -73,6 +74,7 @@ fn main() {
             .chain(views::TESTS)
             .chain(life::TESTS)
             .chain(kernels::TESTS)
+            .chain(operators::TESTS)
         {
             let (test, needs_gpu) = (*test, memory.is_some());
             if !needs_gpu && name.starts_with("kernel") {
