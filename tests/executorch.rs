@@ -230,7 +230,11 @@ fn manifest(program: &Path, meta: &Value) -> Result<PathBuf, String> {
 
 /// Compiled programs that call no operator, where they are at hand.
 fn programs() -> Vec<(String, PathBuf, Value)> {
-    let Ok(entries) = std::fs::read_dir(root().join("../shared/aoti-models/mps")) else {
+    // A worktree lies one level further down.
+    let folders = ["../shared", "../../shared"].map(|shared| root().join(shared));
+    let Some(Ok(entries)) =
+        folders.iter().map(|shared| shared.join("aoti-models/mps").read_dir()).find(Result::is_ok)
+    else {
         return Vec::new();
     };
     let mut programs: Vec<_> = entries
