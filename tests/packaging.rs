@@ -127,7 +127,10 @@ fn main() {
     let arguments = Arguments::from_args();
     let has = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
     let linux = cfg!(target_os = "linux");
-    let rope = root().join("../shared/aoti-models/mps/rope");
+    let shared = root().join("../shared");
+    // A worktree lies one level further down.
+    let shared = if shared.is_dir() { shared } else { root().join("../../shared") };
+    let rope = shared.join("aoti-models/mps/rope");
     let can_run = rope.join("model.so").exists()
         && cfg!(target_arch = "x86_64")
         && !aoti_wgpu::runtime::list_adapters().is_empty();
