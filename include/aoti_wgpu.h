@@ -569,6 +569,66 @@ AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_baddbmm_out(AtenTensorHandle out,
                                                            AtenTensorHandle batch2, double beta,
                                                            double alpha);
 
+/* The next ones again as c_shim_mps.h declares them; dim counts from the end where it is
+ * negative, optional values are pointers that may be null, lists a pointer and a length. */
+
+/* The k greatest or least along dim with their places (int64), best first; NaN is greatest. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_topk(AtenTensorHandle self_, int64_t k, int64_t dim,
+                                                    int32_t largest, int32_t sorted,
+                                                    AtenTensorHandle* ret0, AtenTensorHandle* ret1);
+/* All along dim, stable: equal elements keep their order. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_sort(AtenTensorHandle self_, int64_t dim,
+                                                    int32_t descending, AtenTensorHandle* ret0,
+                                                    AtenTensorHandle* ret1);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_sort_stable(AtenTensorHandle self_,
+                                                           const int32_t* stable, int64_t dim,
+                                                           int32_t descending,
+                                                           AtenTensorHandle* ret0,
+                                                           AtenTensorHandle* ret1);
+/* Sums of all elements up to each one. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_cumsum(AtenTensorHandle self_, int64_t dim,
+                                                      const int32_t* dtype, AtenTensorHandle* ret0);
+/* Elements at places: an index tensor a dimension, null for all of it. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_index_Tensor(AtenTensorHandle self_,
+                                                            const AtenTensorHandle* const* indices,
+                                                            int64_t indices_len_,
+                                                            AtenTensorHandle* ret0);
+/* A copy of self with values written, or added, at places. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_index_put(AtenTensorHandle self_,
+                                                         const AtenTensorHandle* const* indices,
+                                                         int64_t indices_len_,
+                                                         AtenTensorHandle values,
+                                                         int32_t accumulate,
+                                                         AtenTensorHandle* ret0);
+/* reduce: "sum", "prod", "mean", "amax" or "amin". */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_scatter_reduce_two_out(
+    AtenTensorHandle out, AtenTensorHandle self_, int64_t dim, AtenTensorHandle index,
+    AtenTensorHandle src, const char* reduce, int32_t include_self);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_fill__Scalar(AtenTensorHandle self_, double value);
+
+/* Views and, where a view cannot be, copies. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_narrow(AtenTensorHandle self_, int64_t dim,
+                                                      int64_t start, int64_t length,
+                                                      AtenTensorHandle* ret0);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_slice_Tensor(AtenTensorHandle self_, int64_t dim,
+                                                            const int64_t* start,
+                                                            const int64_t* end, int64_t step,
+                                                            AtenTensorHandle* ret0);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_permute(AtenTensorHandle self_, const int64_t* dims,
+                                                       int64_t dims_len_, AtenTensorHandle* ret0);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_reshape(AtenTensorHandle self_, const int64_t* shape,
+                                                       int64_t shape_len_, AtenTensorHandle* ret0);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_squeeze_dim(AtenTensorHandle self_, int64_t dim,
+                                                           AtenTensorHandle* ret0);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_view_dtype(AtenTensorHandle self_, int32_t dtype,
+                                                          AtenTensorHandle* ret0);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_cat(const AtenTensorHandle* tensors,
+                                                   int64_t tensors_len_, int64_t dim,
+                                                   AtenTensorHandle* ret0);
+
+/* Every other name of c_shim_mps.h is exported as well and is NOT_IMPLEMENTED, so that a
+ * program that calls it fails with a sentence and not when it is loaded. */
+
 /* ExecuTorch's own, float32 and bfloat16. Weights are unsigned nibbles, the lower first, times
  * the scale of their group of `group_size` along K, plus its offset. */
 

@@ -270,6 +270,7 @@ fn main() {
     }
     let package = package.unwrap_or_default();
     let no_gpu = aoti_wgpu::runtime::list_adapters().is_empty();
+    #[allow(clippy::type_complexity, reason = "named nowhere else")]
     let trial = |name: String, gpu: bool, body: Box<dyn Fn(&Path) -> Result<(), Failed> + Send>| {
         let package = package.clone();
         let kind = if missing.is_some() { "no network" } else { "" };

@@ -9,6 +9,7 @@ use std::path::Path;
 pub type Failure = Box<dyn std::error::Error>;
 
 /// Elements in row-major order, as they lie in memory.
+#[allow(dead_code, reason = "each example reads what it needs")]
 pub struct Array {
     /// numpy's name of the type: `f4`, `i8`, `b1`.
     pub kind: String,

@@ -7,5 +7,9 @@
 
 pub mod delta_rule;
 mod dense;
+pub mod index;
 pub mod matmul;
 pub mod quantized;
+pub mod scan;
+pub mod sort;
+pub mod views;

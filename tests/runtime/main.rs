@@ -6,6 +6,7 @@ mod copies;
 mod kernels;
 mod life;
 mod operators;
+mod selections;
 mod views;
 
 use aoti_wgpu::dtype::DType;
@@ -75,6 +76,7 @@ fn main() {
             .chain(life::TESTS)
             .chain(kernels::TESTS)
             .chain(operators::TESTS)
+            .chain(selections::TESTS)
         {
             let (test, needs_gpu) = (*test, memory.is_some());
             if !needs_gpu && name.starts_with("kernel") {

@@ -168,7 +168,7 @@ pub fn nonsense(
                 }
             }
             8 => {
-                let bad = [null_mut(), 3 as *mut Handle];
+                let bad = [null_mut(), null_mut::<u8>().wrapping_add(3).cast()];
                 for out in bad {
                     let (sizes, none) = (some.as_ptr(), null());
                     invalid(aoti_torch_empty_strided(2, sizes, none, 6, 13, 0, out));

@@ -111,7 +111,8 @@ fn together(thread: u64, rounds: u64, rows: Shared, fixed: Shared, fixed_values:
         // SAFETY: live handles and an output.
         ok(unsafe { aoti_torch_new_tensor_handle(rows.0, &mut second) });
         // Every second row of threads has a view with holes.
-        let (count, stride) = if thread % 2 == 0 { (columns, 1) } else { (columns / 2, 2) };
+        let (count, stride) =
+            if thread.is_multiple_of(2) { (columns, 1) } else { (columns / 2, 2) };
         let row = view(second, &[count], &[stride], thread as i64 * columns);
         delete(second);
         let mut values: Vec<i32> = (0..count).map(|_| random.next() as i32).collect();

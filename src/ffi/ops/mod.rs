@@ -2,5 +2,9 @@
 //! own, by family.
 
 mod handles;
+pub mod indexing;
 pub mod matrix;
 pub mod quantized;
+pub mod selection;
+pub mod stubs;
+pub mod views;

@@ -263,6 +263,7 @@ impl Machine {
         self.keep(handle, Some(self.view_of(&of, sizes, strides, of.offset)));
     }
 
+    #[allow(clippy::wrong_self_convention, reason = "named after the function it calls")]
     pub(super) fn from_pool(&mut self, random: &mut Random) {
         let Some(i) = self.some(random) else { return };
         let of = self.tensor(i).clone();
@@ -289,7 +290,7 @@ impl Machine {
                 &mut handle,
             )
         };
-        let aligned = offset_bytes as usize % dtype.size == 0;
+        let aligned = (offset_bytes as usize).is_multiple_of(dtype.size);
         if !aligned || (bytes > 0 && offset_bytes as usize + bytes > of.storage_bytes) {
             assert_eq!(code, 0x12);
             return;
