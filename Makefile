@@ -39,6 +39,11 @@ test:
 	AOTI_WGPU_COPY=gpu $(CARGO) test --features faults --test faults
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --quiet
 
+# The host's side of the copies, in a minute or two; the device's: drop --host.
+bench:
+	@.ci/ensure-tools
+	$(CARGO) run --release --example bandwidth -- --host --batch 5
+
 # A C program against the header and the static library.
 c_client: $(BUILD)/c_client
 	$<
