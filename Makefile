@@ -42,6 +42,11 @@ test:
 # The host's side of the copies, in a minute or two; the device's: drop --host.
 bench:
 	@.ci/ensure-tools
+	$(CARGO) build --release --lib
+	@mkdir -p $(BUILD)
+	$(CC) -std=c11 -O2 -Wall -Wextra -Werror -Iinclude benches/pack_half.c \
+	  target/release/libaoti_wgpu.a $(C_LIBRARIES) -o $(BUILD)/pack_half
+	$(BUILD)/pack_half
 	$(CARGO) run --release --example bandwidth -- --host --batch 5
 
 # A C program against the header and the static library.
