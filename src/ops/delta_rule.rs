@@ -62,8 +62,7 @@ impl Runtime {
         operands.extend(dense.iter().map(Operand::read));
         let element = q.dtype.size() as u32;
         let number = |value: i64| word(OPERATOR, "a size", value);
-        let [heads_word, hk, hv, l] =
-            [number(heads as i64)?, number(hk)?, number(hv)?, number(l)?];
+        let [heads_word, hk, hv, l] = [number(heads as i64)?, number(hk)?, number(hv)?, number(l)?];
         let [dk, dv, row, blocks_word] =
             [number(dk)?, number(dv)?, number(row)?, number(blocks as i64)?];
         self.launch(
@@ -77,8 +76,21 @@ impl Runtime {
             |at| {
                 let at = |i| start(at, i, element);
                 params(&[
-                    heads_word, hk, hv, l, dk, dv, row, blocks_word, at(0), at(1), at(2), at(3),
-                    at(4), at(5), at(6),
+                    heads_word,
+                    hk,
+                    hv,
+                    l,
+                    dk,
+                    dv,
+                    row,
+                    blocks_word,
+                    at(0),
+                    at(1),
+                    at(2),
+                    at(3),
+                    at(4),
+                    at(5),
+                    at(6),
                 ])
             },
         )?;

@@ -170,6 +170,10 @@ impl Runtime {
 
     /// A result without gaps.
     pub(super) fn without_gaps(&self, result: Tensor) -> Result<Tensor> {
-        if result.layout.is_contiguous() { Ok(result) } else { self.dense_as(&result, result.dtype) }
+        if result.layout.is_contiguous() {
+            Ok(result)
+        } else {
+            self.dense_as(&result, result.dtype)
+        }
     }
 }

@@ -7,4 +7,9 @@
 
 pub mod delta_rule;
 mod dense;
+pub mod index;
+pub mod pool;
 pub mod quantized;
+pub mod scan;
+pub mod sort;
+pub mod views;

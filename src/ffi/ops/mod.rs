@@ -2,4 +2,9 @@
 //! own, by family.
 
 mod handles;
+pub mod indexing;
+pub mod pooling;
 pub mod quantized;
+pub mod selection;
+pub mod stubs;
+pub mod views;
