@@ -104,8 +104,7 @@ fn run(options: &Options) -> Result<bool, Failure> {
             }
             let stats = shims.stats()?;
             let now = (stats.live_handles, stats.live_device_bytes + stats.live_host_bytes);
-            // Giving constants anew makes a container keep a second set of them.
-            if repeat == 0 || (stateful && repeat == 1) {
+            if repeat == 0 {
                 after_first = now;
             } else if now != after_first {
                 println!(

@@ -35,7 +35,7 @@ fn main(
             word = source[start + position * words + at % words];
         }
     } else {
-        let elements = 4u / SIZE;
+        let elements = max(4u / SIZE, 1u);
         for (var i = 0u; i < elements; i += 1u) {
             let element = at * elements + i;
             if (element < params.row[0].y) {
@@ -43,7 +43,7 @@ fn main(
                 if (position < params.row[0].z) {
                     let shift = 8u * SIZE * (position % elements);
                     let value = (source[start + position / elements] >> shift)
-                        & ((1u << (8u * SIZE)) - 1u);
+                        & (0xffffffffu >> ((32u - 8u * SIZE) & 31u));
                     word |= value << (8u * SIZE * i);
                 }
             }
