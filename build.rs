@@ -2,7 +2,7 @@
 //! exception of the calling program passes.
 //!
 //! `AOTI_WGPU_NO_CPP=1` leaves them out, for type-checks against targets without a C++
-//! compiler. A library built so lacks `aoti_torch_check`.
+//! compiler. A library built so lacks the functions that are jumps to them.
 
 fn main() {
     println!("cargo::rerun-if-env-changed=AOTI_WGPU_NO_CPP");
@@ -16,8 +16,11 @@ fn main() {
         println!("cargo::rustc-cfg=aoti_wgpu_no_cpp");
         return;
     }
-    let sources = ["src/ffi/check.cpp", "src/ffi/mps.cpp"];
-    for source in sources {
+    let mut sources = vec!["src/ffi/check.cpp", "src/ffi/mps.cpp"];
+    if std::env::var_os("CARGO_FEATURE_EXECUTORCH").is_some() {
+        sources.push("src/ffi/delegate.cpp");
+    }
+    for source in &sources {
         println!("cargo::rerun-if-changed={source}");
     }
     cc::Build::new()

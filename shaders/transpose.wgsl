@@ -16,6 +16,7 @@
 const LANES: u32 = 256u;
 const FOLD: u32 = 32768u;
 const ROWS: u32 = LANES / TILE;
+const STEPS: u32 = TILE / ROWS;
 // One unit more than a row, so that a column does not lie in one bank.
 const PITCH: u32 = TILE + 1u;
 
@@ -47,18 +48,33 @@ fn main(
     let down = lane / TILE;
 
     let y = y0 + across;
-    for (var r = 0u; r < TILE; r += ROWS) {
-        let x = x0 + down + r;
-        if (x < size.x && y < size.y) {
-            tile[(down + r) * PITCH + across] = src[origin.y + x * stride_x.y + y * stride_y.y];
+    let first = y0 + down;
+    let read_at = origin.y + (x0 + down) * stride_x.y + y * stride_y.y;
+    let write_at = origin.x + (x0 + across) * stride_x.x + first * stride_y.x;
+    // A tile inside the view needs no tests, and all its loads are under way at once.
+    if (x0 + TILE <= size.x && y0 + TILE <= size.y) {
+        var held: array<Elem, STEPS>;
+        for (var k = 0u; k < STEPS; k += 1u) {
+            held[k] = src[read_at + k * ROWS * stride_x.y];
+        }
+        for (var k = 0u; k < STEPS; k += 1u) {
+            tile[(down + k * ROWS) * PITCH + across] = held[k];
+        }
+        workgroupBarrier();
+        for (var k = 0u; k < STEPS; k += 1u) {
+            dst[write_at + k * ROWS * stride_y.x] = tile[across * PITCH + down + k * ROWS];
+        }
+        return;
+    }
+    for (var k = 0u; k < STEPS; k += 1u) {
+        if (x0 + down + k * ROWS < size.x && y < size.y) {
+            tile[(down + k * ROWS) * PITCH + across] = src[read_at + k * ROWS * stride_x.y];
         }
     }
     workgroupBarrier();
-    let x = x0 + across;
-    for (var r = 0u; r < TILE; r += ROWS) {
-        let y = y0 + down + r;
-        if (x < size.x && y < size.y) {
-            dst[origin.x + x * stride_x.x + y * stride_y.x] = tile[across * PITCH + down + r];
+    for (var k = 0u; k < STEPS; k += 1u) {
+        if (x0 + across < size.x && first + k * ROWS < size.y) {
+            dst[write_at + k * ROWS * stride_y.x] = tile[across * PITCH + down + k * ROWS];
         }
     }
 }

@@ -24,6 +24,7 @@
 //! | [`ops`] | matrix products and the other operators that programs call |
 //! | [`ffi`] | the C ABI |
 #![deny(unsafe_code)]
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![warn(missing_docs)]
 
 pub mod config;
@@ -32,6 +33,9 @@ pub mod dtype;
 pub mod error;
 pub mod ffi;
 mod gpu;
+#[cfg(feature = "faults")]
+#[doc(hidden)]
+pub use gpu::faults;
 pub mod layout;
 mod memory;
 pub mod msl;

@@ -8,22 +8,19 @@
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
+pub use crate::memory::DeviceType;
 use crate::memory::Storage;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// The devices that tensors name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DeviceType {
-    /// Host memory.
-    Cpu,
-    /// The GPU; called after Metal Performance Shaders, whatever the backend.
-    Mps,
-}
-
-/// A tensor. Cloning makes another reference to the same elements.
+/// A tensor. Cloning makes another reference to the same elements, at the cost of one count.
 #[derive(Debug, Clone)]
-pub struct Tensor {
+pub struct Tensor(Arc<Parts>);
+
+/// What a tensor is made of; the crate's own.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Parts {
     pub(crate) storage: Arc<Storage>,
     pub(crate) layout: Layout,
     pub(crate) dtype: DType,
@@ -49,27 +46,40 @@ pub(crate) struct Cache {
     pub(crate) filled: u64,
 }
 
+impl std::ops::Deref for Tensor {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
 impl Tensor {
     /// A tensor over `storage`.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where the layout reaches beyond the storage.
+    #[inline]
     pub(crate) fn new(storage: Arc<Storage>, layout: Layout, dtype: DType) -> Result<Self> {
+        Tensor::with_dense(storage, layout, dtype, None)
+    }
+
+    /// As [`Tensor::new`], of a packed view where there is a dense buffer to go with it.
+    ///
+    /// # Errors
+    /// As [`Tensor::new`].
+    #[inline]
+    pub(crate) fn with_dense(
+        storage: Arc<Storage>,
+        layout: Layout,
+        dtype: DType,
+        packed: Option<Arc<PackedView>>,
+    ) -> Result<Self> {
         let end = layout.end_bytes(dtype.size())?;
         if end > storage.bytes() {
-            return Err(Error::invalid(
-                "sizes",
-                format_args!("{:?}", layout.sizes()),
-                format!(
-                    "with strides {:?}, offset {} and dtype {dtype} they reach byte {end} of a \
-                     storage of {} bytes",
-                    layout.strides(),
-                    layout.offset(),
-                    storage.bytes()
-                ),
-            ));
+            return Err(outside(&storage, &layout, dtype, end));
         }
-        Ok(Tensor { storage, layout, dtype, packed: None })
+        Ok(Tensor(Arc::new(Parts { storage, layout, dtype, packed })))
     }
 
     /// The layout as it is reported: contiguous at offset 0 for a packed view.
@@ -142,4 +152,19 @@ impl Tensor {
             }
         }
     }
+}
+
+#[cold]
+fn outside(storage: &Storage, layout: &Layout, dtype: DType, end: u64) -> Error {
+    Error::invalid(
+        "sizes",
+        format_args!("{:?}", layout.sizes()),
+        format!(
+            "with strides {:?}, offset {} and dtype {dtype} they reach byte {end} of a \
+             storage of {} bytes",
+            layout.strides(),
+            layout.offset(),
+            storage.bytes()
+        ),
+    )
 }

@@ -1,6 +1,7 @@
 //! The fixture kernels as WGSL, for the eye, and written out for every backend.
 //!
-//! `tests/fixtures/msl/NAME.wgsl` shows the kernels of `NAME.metal`. After a change that is meant,
+//! `tests/fixtures/msl/NAME.wgsl` shows the kernels of `NAME.metal`, without the functions of
+//! `shaders/msl` that they call. After a change that is meant,
 //! `UPDATE_SNAPSHOTS=1 cargo test --test msl_fixtures` writes them anew.
 
 mod msl_common;
@@ -18,6 +19,25 @@ fn fixtures() -> Vec<PathBuf> {
     paths
 }
 
+/// The text without the functions of the library.
+fn without_library(wgsl: &str) -> String {
+    let library = ["fn msl_", "fn math_", "fn metal_", "fn c10_metal_", "struct Math"];
+    let mut text = String::new();
+    let mut skipping = false;
+    for line in wgsl.lines() {
+        skipping |= library.iter().any(|start| line.starts_with(start));
+        if !skipping {
+            text += line.trim_end();
+            text += "\n";
+        }
+        skipping &= line != "}";
+    }
+    while text.contains("\n\n\n") {
+        text = text.replace("\n\n\n", "\n\n");
+    }
+    text
+}
+
 #[test]
 fn snapshots() {
     let update = std::env::var_os("UPDATE_SNAPSHOTS").is_some();
@@ -30,7 +50,7 @@ fn snapshots() {
         for kernel in library.kernels() {
             let program = msl_common::lower(kernel)
                 .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            let wgsl = msl_common::wgsl(&program.module).unwrap();
+            let wgsl = without_library(&msl_common::wgsl(&program.module).unwrap());
             text += &format!(
                 "// {}: {:?}, writable {:?}\n{wgsl}\n",
                 kernel.name(),

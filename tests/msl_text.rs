@@ -5,12 +5,13 @@ mod msl_common;
 use aoti_wgpu::msl::{Access, Error, Layout, Library, ParamKind, Scalar};
 use proptest::prelude::*;
 
-const FIXTURES: [&str; 10] = [
+const FIXTURES: [&str; 11] = [
     include_str!("fixtures/msl/add.metal"),
     include_str!("fixtures/msl/atomics.metal"),
     include_str!("fixtures/msl/control.metal"),
     include_str!("fixtures/msl/early_return.metal"),
     include_str!("fixtures/msl/functions.metal"),
+    include_str!("fixtures/msl/helpers.metal"),
     include_str!("fixtures/msl/multistage.metal"),
     include_str!("fixtures/msl/narrow_stores.metal"),
     include_str!("fixtures/msl/reductions.metal"),
@@ -71,6 +72,29 @@ fn errors_name_construct_line_kernel_and_quote() {
 }
 
 #[test]
+fn errors_in_functions_name_them() {
+    let with = |function: &str| {
+        let source = format!("{function}\n{}", kernel("out[i] = f(i);"));
+        let library = Library::parse(&source).unwrap();
+        msl_common::lower(library.kernel("k").unwrap()).map(|_| ()).unwrap_err().to_string()
+    };
+    for (function, part) in [
+        ("float f(float x) { return f(x - 1); }", "in `f`, in `f`, recursion"),
+        ("float f(float x) { return y; }", "in `f`, the name `y`"),
+        ("float f(float x) { return; }", "in `f`, a function that returns nothing"),
+        ("float f(float x) { return 1; }\nfloat f(int x) { return 2; }", "there are several"),
+        ("float f(float x, float y) { return 1; }", "`f` with 1 arguments"),
+        ("float f(device float* x) { return 1; }", "function `f`"),
+        ("float2 f(float x) { return x; }", "returns a vector"),
+    ] {
+        let message = with(function);
+        for part in [part, "kernel `k`", "out[i] = f(i);"] {
+            assert!(message.contains(part), "{function}: no {part:?} in: {message}");
+        }
+    }
+}
+
+#[test]
 fn a_long_is_refused_without_the_feature() {
     let source = kernel("long m = i;\nout[i] = m;");
     let library = Library::parse(&source).unwrap();
@@ -103,7 +127,7 @@ fn parameters_are_described() {
         ]
     );
     assert!(!scale.uses_barriers());
-    let reductions = Library::parse(FIXTURES[7]).unwrap();
+    let reductions = Library::parse(FIXTURES[8]).unwrap();
     let reductions = reductions.kernel("generated_kernel").unwrap();
     assert!(reductions.uses_barriers());
     assert_eq!(reductions.max_threads(), Some(1024));

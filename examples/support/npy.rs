@@ -9,6 +9,7 @@ use std::path::Path;
 pub type Failure = Box<dyn std::error::Error>;
 
 /// Elements in row-major order, as they lie in memory.
+#[allow(dead_code, reason = "each example reads what it needs")]
 pub struct Array {
     /// numpy's name of the type: `f4`, `i8`, `b1`.
     pub kind: String,
@@ -64,4 +65,30 @@ fn kind_of(char: TypeChar, size: u64) -> String {
         _ => "f",
     };
     format!("{letter}{size}")
+}
+
+/// Writes elements of numpy's type `kind` in row-major order: format version 1.0 of
+/// numpy's `lib/format.py`.
+#[allow(dead_code, reason = "run_program reads alone")]
+pub fn write(path: &Path, kind: &str, shape: &[i64], bytes: &[u8]) -> Result<(), Failure> {
+    let order = match (kind.ends_with('1'), cfg!(target_endian = "little")) {
+        (true, _) => '|',
+        (false, true) => '<',
+        (false, false) => '>',
+    };
+    let sizes: String = shape.iter().map(|n| format!("{n}, ")).collect();
+    let mut header = format!(
+        "{{'descr': '{order}{kind}', 'fortran_order': False, 'shape': ({}), }}",
+        sizes.trim_end_matches(' ')
+    );
+    // The whole head is a multiple of 64 bytes and ends with a newline.
+    let head = 10 + header.len() + 1;
+    header.extend(std::iter::repeat_n(' ', head.next_multiple_of(64) - head));
+    header.push('\n');
+    let mut file = Vec::with_capacity(10 + header.len() + bytes.len());
+    file.extend_from_slice(b"\x93NUMPY\x01\x00");
+    file.extend_from_slice(&u16::try_from(header.len())?.to_le_bytes());
+    file.extend_from_slice(header.as_bytes());
+    file.extend_from_slice(bytes);
+    std::fs::write(path, file).map_err(|error| format!("{}: {error}", path.display()).into())
 }

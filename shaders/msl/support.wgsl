@@ -11,22 +11,23 @@ fn msl_truth(x: f32) -> bool {
     return math_magnitude(x) != 0u;
 }
 
-// Integers in the order of the floats, both zeros being 0.
+// Integers in the order of the floats, both zeros being 0. The comparisons below join their tests with
+// `&`: `&&` would be branches.
 fn msl_key(x: f32) -> i32 {
     let magnitude = i32(math_magnitude(x));
     return select(magnitude, -magnitude, math_is_negative(x));
 }
 
 fn msl_lt(a: f32, b: f32) -> bool {
-    return msl_key(a) < msl_key(b) && !math_is_nan(a) && !math_is_nan(b);
+    return (msl_key(a) < msl_key(b)) & !math_is_nan(a) & !math_is_nan(b);
 }
 
 fn msl_le(a: f32, b: f32) -> bool {
-    return msl_key(a) <= msl_key(b) && !math_is_nan(a) && !math_is_nan(b);
+    return (msl_key(a) <= msl_key(b)) & !math_is_nan(a) & !math_is_nan(b);
 }
 
 fn msl_eq(a: f32, b: f32) -> bool {
-    return msl_key(a) == msl_key(b) && !math_is_nan(a) && !math_is_nan(b);
+    return (msl_key(a) == msl_key(b)) & !math_is_nan(a) & !math_is_nan(b);
 }
 
 // Truncating and saturating, NaN to 0.
@@ -117,7 +118,7 @@ fn msl_half_encode(x: f32) -> u32 {
     let kept = mantissa >> shift;
     let rest = mantissa & ((1u << shift) - 1u);
     let halfway = 1u << (shift - 1u);
-    let up = rest > halfway || (rest == halfway && (kept & 1u) == 1u);
+    let up = (rest > halfway) | ((rest == halfway) & ((kept & 1u) == 1u));
     return sign | (kept + select(0u, 1u, up));
 }
 
@@ -226,22 +227,22 @@ fn msl_rem_u64(a: u64, b: u64) -> u64 {
 
 fn msl_floor_div_i32(a: i32, b: i32) -> i32 {
     let quotient = msl_div_i32(a, b);
-    return select(quotient, quotient - 1i, (a ^ b) < 0i && msl_rem_i32(a, b) != 0i);
+    return select(quotient, quotient - 1i, ((a ^ b) < 0i) & (msl_rem_i32(a, b) != 0i));
 }
 
 fn msl_floor_rem_i32(a: i32, b: i32) -> i32 {
     let rest = msl_rem_i32(a, b);
-    return select(rest, rest + b, rest != 0i && (a ^ b) <= 0i);
+    return select(rest, rest + b, (rest != 0i) & ((a ^ b) <= 0i));
 }
 
 fn msl_floor_div_i64(a: i64, b: i64) -> i64 {
     let quotient = msl_div_i64(a, b);
-    return select(quotient, quotient - 1li, (a ^ b) < 0li && msl_rem_i64(a, b) != 0li);
+    return select(quotient, quotient - 1li, ((a ^ b) < 0li) & (msl_rem_i64(a, b) != 0li));
 }
 
 fn msl_floor_rem_i64(a: i64, b: i64) -> i64 {
     let rest = msl_rem_i64(a, b);
-    return select(rest, rest + b, rest != 0li && (a ^ b) <= 0li);
+    return select(rest, rest + b, (rest != 0li) & ((a ^ b) <= 0li));
 }
 
 // Powers of integers by squaring, wrapping; a negative exponent leaves 1, -1 or 0.

@@ -43,7 +43,7 @@ fn main(
                 if (position < params.row[0].z) {
                     let shift = 8u * SIZE * (position % elements);
                     let value = (source[start + position / elements] >> shift)
-                        & (0xffffffffu >> ((32u - 8u * SIZE) & 31u));
+                        & ((1u << (8u * min(SIZE, 2u))) - 1u);
                     word |= value << (8u * SIZE * i);
                 }
             }

@@ -30,7 +30,7 @@ fn main(
         return;
     }
     var rest = at;
-    var source_at = params.row[6].z;
+    var start = params.row[6].z;
     var position = 0u;
     for (var d = 8u; d > 0u; d -= 1u) {
         let i = (d - 1u) / 4u;
@@ -38,17 +38,17 @@ fn main(
         let size = params.row[i][j];
         let coordinate = rest % size;
         rest /= size;
-        source_at += coordinate * params.row[2u + i][j];
+        start += coordinate * params.row[2u + i][j];
         position += coordinate * params.row[4u + i][j];
     }
     let size = params.row[6].w;
     var low = 0u;
     var high = 0u;
     if (LONG == 1u) {
-        low = index[2u * source_at];
-        high = index[2u * source_at + 1u];
+        low = index[2u * start];
+        high = index[2u * start + 1u];
     } else {
-        low = index[source_at];
+        low = index[start];
         high = select(0u, 0xffffffffu, (low & 0x80000000u) != 0u);
     }
     if (high == 0xffffffffu && low >= 0u - size) {

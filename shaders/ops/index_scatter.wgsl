@@ -71,11 +71,11 @@ fn main(
     if (position >= params.row[0].y) {
         return;
     }
-    let source_at = params.row[1].x;
+    let first = params.row[1].x;
     if (KIND >= 2u) {
         let to = params.row[0].z + 2u * position;
-        let low = values[source_at + 2u * at];
-        let high = values[source_at + 2u * at + 1u];
+        let low = values[first + 2u * at];
+        let high = values[first + 2u * at + 1u];
         if (MODE == 0u) {
             atomicStore(&result[to], low);
             atomicStore(&result[to + 1u], high);
@@ -88,7 +88,7 @@ fn main(
         return;
     }
     let to = params.row[0].z + position;
-    let value = values[source_at + at];
+    let value = values[first + at];
     if (MODE == 0u) {
         atomicStore(&result[to], value);
         return;

@@ -208,26 +208,18 @@ fn copy_piece(plan: &CopyPlan, windows: Windows) -> Launch {
             _ => strided(plan, windows),
         };
     }
-    let packed = is_packed(plan);
+    let packed = plan.is_packed();
     match plan.form() {
         Form::Transpose { axis } if is_half_transpose(plan, axis) => {
             tiles(plan, axis, unit, kernels::transpose_2(), windows)
         }
         // Groups of 16 bytes are written whole, also where the buffer ends.
-        _ if packed && plan.run() >= 16 && windows.dst.end % 16 == 0 => shift_pack(plan, windows),
+        _ if packed && plan.run() >= 16 && windows.dst.end.is_multiple_of(16) => {
+            shift_pack(plan, windows)
+        }
         _ if packed => narrow_pack(plan, windows),
         _ => narrow_scatter(plan, windows),
     }
-}
-
-/// Whether the destination is one contiguous range, written in order.
-fn is_packed(plan: &CopyPlan) -> bool {
-    let mut expected = plan.run();
-    plan.dims().iter().rev().all(|d| {
-        let fits = d.dst == expected;
-        expected = d.dst * d.size;
-        fits
-    })
 }
 
 fn is_half_transpose(plan: &CopyPlan, axis: usize) -> bool {

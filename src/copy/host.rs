@@ -5,16 +5,25 @@
 //! through raw pointers. [`run_slices`] is the checked door for Rust.
 //!
 //! A plan is walked as rows: the innermost dimension is a loop of its own, chosen by
-//! the plan's form, and an odometer over the other dimensions calls it. Transposes
-//! move square blocks instead, each through a buffer that the first-level cache
-//! holds: every cache line is then read once and written once, also where a stride
-//! of a power of two lets all rows of a block compete for the same few lines.
+//! the plan's form, and an odometer over the other dimensions calls it. Expanded copies larger
+//! than the caches write past them ([`lines`]), and transposes go through blocks
+//! ([`transpose`]).
 #![allow(unsafe_code)]
 
 use super::plan::{CopyPlan, Dim, Form};
 use crate::error::{Error, Result};
 use crate::layout::MAX_DIMS;
+use lines::{Lines, ROOM};
 use std::ptr::copy_nonoverlapping;
+use transpose::transpose;
+
+mod lines;
+mod transpose;
+
+/// A copy of more bytes than this, from a source that an expansion repeats and the
+/// caches hold, writes past them: it is twice as fast. Where as much is read as written
+/// it gains nothing.
+const STREAM_BYTES: u64 = 16 << 20;
 
 /// Copies between two byte slices.
 ///
@@ -51,26 +60,30 @@ pub unsafe fn run(plan: &CopyPlan, dst: *mut u8, src: *const u8) {
     // SAFETY: the first byte of each side lies inside its range.
     let at = unsafe { At { dst: dst.add(plan.dst() as usize), src: src.add(plan.src() as usize) } };
     let run = plan.run() as usize;
+    let large = plan.bytes() >= STREAM_BYTES;
+    let stream = large && plan.src_end() - plan.src() <= STREAM_BYTES / 4 && plan.is_packed();
+    let dims = plan.dims();
     // SAFETY: what each of these may touch is what the plan's dimensions and run
     // reach from its first elements, which is the caller's promise.
     unsafe {
         match plan.form() {
             Form::Empty => {}
             Form::Contiguous => copy_nonoverlapping(at.src, at.dst, run),
-            Form::Runs => runs(plan.dims(), run, at),
+            Form::Runs if stream => stream_runs(dims, run, at),
+            Form::Runs => runs(dims, run, at),
             Form::Splat | Form::Elements => match run {
-                1 => elements::<u8>(plan.dims(), at),
-                2 => elements::<u16>(plan.dims(), at),
-                4 => elements::<u32>(plan.dims(), at),
-                8 => elements::<u64>(plan.dims(), at),
-                _ => elements::<u128>(plan.dims(), at),
+                1 => elements::<u8>(dims, at, stream),
+                2 => elements::<u16>(dims, at, stream),
+                4 => elements::<u32>(dims, at, stream),
+                8 => elements::<u64>(dims, at, stream),
+                _ => elements::<u128>(dims, at, stream),
             },
             Form::Transpose { axis } => match run {
-                1 => transpose::<u8, 32>(plan.dims(), axis, at),
-                2 => transpose::<u16, 32>(plan.dims(), axis, at),
-                4 => transpose::<u32, 16>(plan.dims(), axis, at),
-                8 => transpose::<u64, 8>(plan.dims(), axis, at),
-                _ => transpose::<u128, 4>(plan.dims(), axis, at),
+                1 => transpose::<u8, 64>(dims, axis, at, large),
+                2 => transpose::<u16, 32>(dims, axis, at, large),
+                4 => transpose::<u32, 16>(dims, axis, at, large),
+                8 => transpose::<u64, 8>(dims, axis, at, large),
+                _ => transpose::<u128, 4>(dims, axis, at, large),
             },
         }
     }
@@ -156,38 +169,113 @@ unsafe fn ends<T: Copy>(at: At, run: usize) {
     }
 }
 
+/// Runs to one contiguous range, past the caches.
+///
 /// # Safety
-/// A `T` may be copied at every index of `dims` from `at`.
-unsafe fn elements<T: Copy>(dims: &[Dim], at: At) {
-    let mut dims_by_length = [Dim::default(); MAX_DIMS];
-    let dims = match dims_by_length.get_mut(..dims.len()) {
-        Some(copy) => {
-            copy.copy_from_slice(dims);
-            // A short innermost loop costs more than writing out of order does.
-            if let [.., outer, inner] = copy
-                && inner.size < 8
-                && outer.size > inner.size
-            {
-                std::mem::swap(outer, inner);
+/// As [`runs`].
+unsafe fn stream_runs(dims: &[Dim], run: usize, at: At) {
+    let mut lines = Lines::new(at.dst);
+    walk(dims, at, |at| {
+        let mut done = 0;
+        while done < run {
+            let bytes = ROOM.min(run - done);
+            // SAFETY: a part of this run, to where there is room for it; all runs
+            // together are the destination.
+            unsafe {
+                copy_nonoverlapping(at.src.add(done), lines.room(), bytes);
+                lines.added(bytes);
             }
-            &*copy
+            done += bytes;
         }
-        None => dims,
-    };
-    let Some((&inner, outer)) = dims.split_last() else { return };
+    });
+    // SAFETY: as above.
+    unsafe { lines.finish() }
+}
+
+/// A row of fewer elements is not worth a loop of its own.
+const SHORT_ROW: u64 = 8;
+
+/// # Safety
+/// A `T` may be copied at every index of `dims` from `at`; to one contiguous range
+/// past the caches where `stream`.
+unsafe fn elements<T: Copy + Default>(dims: &[Dim], at: At, stream: bool) {
+    let mut reordered = [Dim::default(); MAX_DIMS];
+    let Some(copy) = reordered.get_mut(..dims.len()) else { return };
+    copy.copy_from_slice(dims);
+    let long = dims.last().is_some_and(|inner| inner.size >= SHORT_ROW);
+    if !long
+        && let [.., outer, inner] = copy
+        && outer.size > inner.size
+    {
+        std::mem::swap(outer, inner);
+    }
+    let Some((&mut inner, outer)) = copy.split_last_mut() else { return };
+    let outer = &*outer;
     let width = size_of::<T>() as u64;
-    let (n, step) = (inner.size as usize, |bytes: u64| (bytes / width) as usize);
-    let odd = |bytes: u64| bytes % width != 0;
+    // Every stride of a plan of single units is a multiple of the unit.
+    let (n, d, s) =
+        (inner.size as usize, (inner.dst / width) as usize, (inner.src / width) as usize);
     // SAFETY: each loop copies the `n` elements of one row, at the row's strides.
-    match (inner.dst, inner.src) {
-        (d, s) if odd(d) || odd(s) => walk(dims, at, |at| unsafe { element::<T>(at) }),
-        (d, 0) if d == width => walk(outer, at, |at| unsafe { splat::<T>(at, n) }),
-        (d, s) if d == width && s == 2 * width => {
-            walk(outer, at, |at| unsafe { row::<T>(at, n, 1, 2) })
+    match (d, s) {
+        (1, _) if stream && long => unsafe { stream_rows::<T>(outer, n, s, at) },
+        (1, 0) => walk(outer, at, |at| unsafe { splat::<T>(at, n) }),
+        (1, 2) => walk(outer, at, |at| unsafe { every_second::<T>(at, n) }),
+        (1, _) => walk(outer, at, |at| unsafe { row::<T>(at, n, 1, s) }),
+        (_, 1) => walk(outer, at, |at| unsafe { row::<T>(at, n, d, 1) }),
+        (_, _) => walk(outer, at, |at| unsafe { row::<T>(at, n, d, s) }),
+    }
+}
+
+/// Rows of `n` elements, `s` elements apart in the source, to one contiguous range,
+/// past the caches.
+///
+/// # Safety
+/// As [`elements`], of every row.
+unsafe fn stream_rows<T: Copy + Default>(outer: &[Dim], n: usize, s: usize, at: At) {
+    let mut lines = Lines::new(at.dst);
+    walk(outer, at, |at| {
+        let mut done = 0;
+        while done < n {
+            let count = (ROOM / size_of::<T>()).min(n - done);
+            // SAFETY: a part of this row, to where there is room for it; all rows
+            // together are the destination.
+            unsafe {
+                let at = At { dst: lines.room(), src: at.src.cast::<T>().add(done * s).cast() };
+                match s {
+                    0 => splat::<T>(at, count),
+                    2 => every_second::<T>(at, count),
+                    _ => row::<T>(at, count, 1, s),
+                }
+                lines.added(count * size_of::<T>());
+            }
+            done += count;
         }
-        (d, s) if d == width => walk(outer, at, |at| unsafe { row::<T>(at, n, 1, step(s)) }),
-        (d, s) if s == width => walk(outer, at, |at| unsafe { row::<T>(at, n, step(d), 1) }),
-        (d, s) => walk(outer, at, |at| unsafe { row::<T>(at, n, step(d), step(s)) }),
+    });
+    // SAFETY: as above.
+    unsafe { lines.finish() }
+}
+
+/// # Safety
+/// `n` elements may be written from `at.dst` on, and every second one read from `at.src`.
+#[inline(always)]
+unsafe fn every_second<T: Copy + Default>(at: At, n: usize) {
+    const AT_ONCE: usize = 32;
+    let mut done = 0;
+    // The last element of a row has no neighbour that may be read as well.
+    while done + AT_ONCE < n {
+        let from = at.src.cast::<[[T; 2]; AT_ONCE]>();
+        // SAFETY: these elements and the ones between them, with at least one after.
+        unsafe {
+            let pairs = from.byte_add(2 * done * size_of::<T>()).read_unaligned();
+            let first = pairs.map(|pair| pair[0]);
+            at.dst.cast::<T>().add(done).cast::<[T; AT_ONCE]>().write_unaligned(first);
+        }
+        done += AT_ONCE;
+    }
+    // SAFETY: the rest of the row.
+    unsafe {
+        let src = at.src.cast::<T>().add(2 * done).cast();
+        row::<T>(At { dst: at.dst.cast::<T>().add(done).cast(), src }, n - done, 1, 2);
     }
 }
 
@@ -220,81 +308,6 @@ unsafe fn splat<T: Copy>(at: At, n: usize) {
         let value = at.src.cast::<T>().read_unaligned();
         for i in 0..n {
             dst.add(i).write_unaligned(value);
-        }
-    }
-}
-
-/// Blocks along one axis of a super-block, so that neighbouring cache lines, which
-/// the prefetcher fetches in pairs, are used together.
-const BLOCKS: u64 = 4;
-
-/// Blocks of `B` x `B` elements, a cache line wide: a block's rows are read along
-/// `axis`, whose elements lie closest in the source, and written along the innermost
-/// dimension.
-///
-/// # Safety
-/// A `T` may be copied at every index of `dims` from `at`.
-unsafe fn transpose<T: Copy + Default, const B: usize>(dims: &[Dim], axis: usize, at: At) {
-    let (Some((&inner, outer)), Some(&across)) = (dims.split_last(), dims.get(axis)) else {
-        return;
-    };
-    let mut batch = [Dim::default(); MAX_DIMS];
-    let mut kept = 0;
-    for (d, dim) in outer.iter().enumerate().filter(|&(d, _)| d != axis) {
-        debug_assert!(d < MAX_DIMS);
-        if let Some(slot) = batch.get_mut(kept) {
-            *slot = *dim;
-            kept += 1;
-        }
-    }
-    let side = BLOCKS * B as u64;
-    let starts = |size: u64, from: u64, step: u64| (from..size).step_by(step as usize);
-    walk(batch.get(..kept).unwrap_or_default(), at, |at| {
-        for i in starts(inner.size, 0, side) {
-            for a in starts(across.size, 0, side) {
-                for i in starts(inner.size.min(i + side), i, B as u64) {
-                    for a in starts(across.size.min(a + side), a, B as u64) {
-                        let at = at.step(inner, i).step(across, a);
-                        let extent = (inner.size - i, across.size - a);
-                        // SAFETY: `block` stays inside the dimensions' remaining extent.
-                        unsafe { block::<T, B>(at, inner, across, extent) }
-                    }
-                }
-            }
-        }
-    });
-}
-
-/// # Safety
-/// A `T` may be copied at the first `extent.0` indices of `inner` by the first
-/// `extent.1` of `across`, from `at`.
-#[inline(always)]
-unsafe fn block<T: Copy + Default, const B: usize>(
-    at: At,
-    inner: Dim,
-    across: Dim,
-    extent: (u64, u64),
-) {
-    let width = size_of::<T>() as u64;
-    if extent.0 >= B as u64 && extent.1 >= B as u64 && across.src == width && inner.dst == width {
-        let mut tile = [[T::default(); B]; B];
-        for (i, line) in tile.iter_mut().enumerate() {
-            let from = at.step(inner, i as u64).src;
-            // SAFETY: `B` elements along `across`, contiguous in the source.
-            unsafe { copy_nonoverlapping(from, line.as_mut_ptr().cast(), size_of_val(line)) }
-        }
-        for a in 0..B {
-            let column: [T; B] = std::array::from_fn(|i| tile[i][a]);
-            let to = at.step(across, a as u64).dst;
-            // SAFETY: `B` elements along `inner`, contiguous in the destination.
-            unsafe { copy_nonoverlapping(column.as_ptr().cast(), to, size_of_val(&column)) }
-        }
-        return;
-    }
-    for a in 0..extent.1.min(B as u64) {
-        for i in 0..extent.0.min(B as u64) {
-            // SAFETY: both indices lie within the extent.
-            unsafe { element::<T>(at.step(across, a).step(inner, i)) }
         }
     }
 }

@@ -315,6 +315,16 @@ impl CopyPlan {
         }
     }
 
+    /// Whether the destination is one contiguous range, written in order.
+    pub fn is_packed(&self) -> bool {
+        let mut expected = self.run;
+        self.dims().iter().rev().all(|d| {
+            let fits = d.dst == expected;
+            expected = d.dst * d.size;
+            fits
+        })
+    }
+
     /// Whether source and destination, in one storage, are the same bytes in the
     /// same order, so that there is nothing to do.
     pub fn is_identity(&self) -> bool {
@@ -453,4 +463,4 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -8,6 +8,7 @@
 
 use crate::error::{Error, Result};
 use crate::layout::{Layout, MAX_DIMS, contiguous_strides};
+use crate::runtime::check_fork;
 use crate::tensor::DeviceType;
 use std::borrow::Cow;
 use std::cell::UnsafeCell;
@@ -43,7 +44,7 @@ pub(crate) fn code_of(error: &Error) -> i32 {
 pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> i32 {
     // What a caught panic may have left half done is shared state below this module;
     // that is guarded by locks, whose holders keep it consistent.
-    match catch_unwind(AssertUnwindSafe(body)) {
+    match catch_unwind(AssertUnwindSafe(|| check_fork().and_then(|()| body()))) {
         Ok(Ok(())) => code::OK,
         Ok(Err(error)) => fail(&error),
         Err(payload) => fail_by_panic(payload),
@@ -76,6 +77,8 @@ pub(crate) fn guard_void(function: &'static str, body: impl FnOnce() -> Result<(
 
 #[cold]
 fn fail(error: &Error) -> i32 {
+    // What was to be made was not: the note is not for the next call.
+    super::caller::take();
     remember(&error.to_string());
     log::debug!("{error}");
     code_of(error)

@@ -5,7 +5,9 @@
 //! `ScalarType.h`, `Layout.h`, `MemoryFormat.h`) and part of the ABI.
 
 use super::boundary::{DEVICE_CPU, DEVICE_MPS};
+use super::caller::noted;
 use super::debug::warn;
+use super::models;
 use crate::dtype::DType;
 
 /// c10's code of the strided layout.
@@ -62,10 +64,12 @@ pub extern "C" fn aoti_torch_device_type_xpu() -> i32 {
     12
 }
 
-/// c10's code of the GPU.
-#[unsafe(no_mangle)]
-pub extern "C" fn aoti_torch_device_type_mps() -> i32 {
-    DEVICE_MPS
+noted! {
+    /// c10's code of the GPU.
+    pub extern "C" fn aoti_torch_device_type_mps() -> i32 {
+        models::asked_for_device();
+        DEVICE_MPS
+    }
 }
 
 /// c10's code of a device that is not here.

@@ -29,12 +29,12 @@ pub(super) struct TensorImpl {
     pub(super) device_index: i8,
 }
 
-/// A dimension order and the 32-bit sizes and strides that a [`TensorImpl`] points to.
+/// A dimension order and the 32-bit sizes and strides that a [`TensorImpl`] points to:
+/// the strides right behind the sizes, so that small ranks touch little memory.
 #[repr(C)]
 pub(super) struct Arrays {
-    pub(super) sizes: [i32; MAX_DIMS],
-    pub(super) strides: [i32; MAX_DIMS],
-    pub(super) dim_order: [u8; MAX_DIMS],
+    dim_order: [u8; MAX_DIMS],
+    sizes_and_strides: [i32; 2 * MAX_DIMS],
 }
 
 const _: () = {
@@ -64,28 +64,31 @@ impl TensorImpl {
 }
 
 impl Arrays {
-    /// Takes over a layout's sizes and strides; entries past its rank stay as they are.
+    /// Takes over a layout's sizes and strides, and gives where they lie: sizes, strides,
+    /// dimension order.
     #[inline]
-    pub(super) fn describe(&mut self, layout: &Layout) {
+    pub(super) fn describe(&mut self, layout: &Layout) -> (*mut i32, *mut i32, *mut u8) {
+        // A layout's rank is at most `MAX_DIMS`, and its fields fit in 31 bits.
+        let rank = layout.rank().min(MAX_DIMS);
+        let (sizes, strides) = self.sizes_and_strides.split_at_mut(rank);
         let mut ordered = true;
         let mut previous = i64::MAX;
-        for (d, (&size, &stride)) in layout.sizes().iter().zip(layout.strides()).enumerate() {
-            // A layout's fields fit in 31 bits and its rank in `MAX_DIMS`.
-            if let (Some(to_size), Some(to_stride), Some(to_order)) =
-                (self.sizes.get_mut(d), self.strides.get_mut(d), self.dim_order.get_mut(d))
-            {
-                *to_size = size as i32;
-                *to_stride = stride as i32;
-                *to_order = d as u8;
-            }
+        let fields = layout.sizes().iter().zip(layout.strides());
+        let to = sizes.iter_mut().zip(strides.iter_mut()).zip(self.dim_order.iter_mut());
+        for (d, ((&size, &stride), ((to_size, to_stride), to_order))) in fields.zip(to).enumerate()
+        {
+            *to_size = size as i32;
+            *to_stride = stride as i32;
+            *to_order = d as u8;
             ordered &= stride <= previous;
             previous = stride;
         }
-        if !ordered && let Some(order) = self.dim_order.get_mut(..layout.rank()) {
+        if !ordered && let Some(order) = self.dim_order.get_mut(..rank) {
             let strides = layout.strides();
             // Stable: dimensions of equal stride keep their places.
             order.sort_by_key(|&d| std::cmp::Reverse(strides.get(usize::from(d)).copied()));
         }
+        (sizes.as_mut_ptr(), strides.as_mut_ptr(), self.dim_order.as_mut_ptr())
     }
 }
 
@@ -94,9 +97,8 @@ mod tests {
     use super::*;
 
     fn order(sizes: &[i64], strides: &[i64]) -> Vec<u8> {
-        let mut arrays =
-            Arrays { sizes: [0; MAX_DIMS], strides: [0; MAX_DIMS], dim_order: [0; MAX_DIMS] };
-        arrays.describe(&Layout::new(sizes, strides, 0).unwrap());
+        let mut arrays = Arrays { dim_order: [0; MAX_DIMS], sizes_and_strides: [0; 2 * MAX_DIMS] };
+        let _ = arrays.describe(&Layout::new(sizes, strides, 0).unwrap());
         arrays.dim_order[..sizes.len()].to_vec()
     }
 

@@ -4,6 +4,7 @@
 //! handle, an address within one, and (where ETensors are not accepted) any other
 //! address are refused without being read.
 
+use super::models;
 use super::slab::{self, Place};
 use super::slot::{LiveSlot, Slot, State};
 use crate::error::{Error, Result};
@@ -31,6 +32,7 @@ pub(super) fn insert(tensor: Tensor) -> Result<AtenTensorHandle> {
 #[inline]
 pub(super) fn new(tensor: Option<Tensor>) -> Result<AtenTensorHandle> {
     let slot = slab::take()?;
+    slot.set_owner(models::owner_of_tensor());
     slot.fill(tensor);
     Ok(std::ptr::from_ref(slot).cast_mut().cast())
 }

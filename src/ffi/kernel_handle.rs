@@ -117,6 +117,11 @@ pub(super) fn function(handle: AOTIMetalKernelFunctionHandle) -> Result<Arc<Kern
     }
 }
 
+/// Whether a live function has this address.
+pub(super) fn is_function(address: usize) -> bool {
+    matches!(REGISTRY.read().live.get(&address), Some(KernelObject::Function(_)))
+}
+
 fn refuse(argument: &'static str, address: usize, what: &str) -> Error {
     let value = if address == 0 { "null".to_owned() } else { format!("{address:#x}") };
     Error::invalid(argument, value, format!("it is not the handle of {what}, or was deleted"))

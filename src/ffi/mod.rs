@@ -7,7 +7,9 @@
 //! - [`boundary`]: panics, errors, nulls, outputs;
 //! - `slab`, `slot`, `handle`: handles and their memory; `etensor`: the layout that
 //!   ExecuTorch reads inline;
-//! - `executorch`, `described`: tensors that ExecuTorch made;
+//! - `executorch`, `described`: tensors that ExecuTorch made; `delegate`: the C++ functions
+//!   that its delegate links;
+//! - `caller`, `models`: who made a handle, and what models leave behind;
 //! - [`memory`], [`attributes`], [`constants`], [`scalar`], [`debug`]: the functions of
 //!   PyTorch's `shim.h`; [`ops`]: the operators; [`extension`]: the project's own.
 #![allow(unsafe_code)]
@@ -15,8 +17,11 @@
 
 pub mod attributes;
 mod boundary;
+mod caller;
 pub mod constants;
 pub mod debug;
+#[cfg(all(feature = "executorch", unix))]
+mod delegate;
 mod described;
 mod etensor;
 mod executorch;
@@ -24,6 +29,7 @@ pub mod extension;
 mod handle;
 mod kernel_handle;
 pub mod memory;
+mod models;
 pub mod mps;
 mod number;
 pub mod ops;

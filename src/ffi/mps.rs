@@ -6,9 +6,10 @@
 //! set on a function that does not exist is all marked.
 
 use super::boundary::{self, guard, produce};
+use super::caller::noted;
 use super::described::with_tensor;
 use super::kernel_handle::{self, KernelObject};
-use super::{AOTITorchError, AtenTensorHandle};
+use super::{AOTITorchError, AtenTensorHandle, models};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
@@ -41,6 +42,8 @@ fn with_arguments<R>(
             let at = match encodings.iter().position(|(key, _)| *key == address) {
                 Some(at) => at,
                 None => {
+                    // Functions end with their libraries, on whichever thread.
+                    encodings.retain(|(key, _)| kernel_handle::is_function(*key));
                     encodings.push((address, Arguments::default()));
                     encodings.len() - 1
                 }
@@ -78,7 +81,16 @@ pub unsafe extern "C" fn aoti_torch_mps_create_shader_library(
 pub unsafe extern "C" fn aoti_torch_mps_delete_shader_library(
     library_handle: AOTIMetalShaderLibraryHandle,
 ) -> AOTITorchError {
-    guard(|| kernel_handle::remove_library(library_handle))
+    guard(|| {
+        kernel_handle::remove_library(library_handle)?;
+        // What this thread has set on its functions is not to be used any more.
+        let _ = ENCODINGS.try_with(|encodings| {
+            if let Ok(mut encodings) = encodings.try_borrow_mut() {
+                encodings.retain(|(key, _)| kernel_handle::is_function(*key));
+            }
+        });
+        Ok(())
+    })
 }
 
 /// The kernel of this name; the handle lives as long as the library.
@@ -253,19 +265,28 @@ extern "C" fn aoti_wgpu_refuse_callback() -> AOTITorchError {
     guard(|| Err(Error::invalid("callback", "null", "a function to call is needed")))
 }
 
-/// Device memory that is known by its address alone.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aoti_torch_mps_malloc(
-    buffer: *mut *mut c_void,
-    num_bytes: usize,
-) -> AOTITorchError {
-    produce("buffer", buffer, || Ok(Runtime::global().malloc(num_bytes as u64)? as *mut c_void))
+noted! {
+    /// Device memory that is known by its address alone.
+    pub unsafe extern "C" fn aoti_torch_mps_malloc(
+        buffer: *mut *mut c_void,
+        num_bytes: usize,
+    ) -> AOTITorchError {
+        produce("buffer", buffer, || {
+            let address = Runtime::global().malloc(num_bytes as u64)?;
+            models::allocated(address);
+            Ok(address as *mut c_void)
+        })
+    }
 }
 
 /// Gives device memory back; null is none and fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aoti_torch_mps_free(ptr: *mut c_void) -> AOTITorchError {
-    guard(|| Runtime::global().free(ptr.addr()))
+    guard(|| {
+        Runtime::global().free(ptr.addr())?;
+        models::freed(ptr.addr());
+        Ok(())
+    })
 }
 
 /// Copies host bytes into device memory.

@@ -1,6 +1,7 @@
 //! Single elements to C scalars and back.
 
 use super::boundary::produce;
+use super::caller::noted;
 use super::described::with_tensor;
 use super::handle::insert;
 use super::number::{Integer, Number};
@@ -258,119 +259,132 @@ pub unsafe extern "C" fn aoti_torch_item_complex64(
     }
 }
 
-/// A `float32` scalar as a tensor.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_float32(
-    value: f32,
-    out: *mut AtenTensorHandle,
-) -> AOTITorchError {
-    scalar(value.to_ne_bytes(), DType::F32, out)
+noted! {
+    /// A `float32` scalar as a tensor.
+    pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_float32(
+        value: f32,
+        out: *mut AtenTensorHandle,
+    ) -> AOTITorchError {
+        scalar(value.to_ne_bytes(), DType::F32, out)
+    }
 }
 
-/// A `float64` scalar as a tensor.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_float64(
-    value: f64,
-    out: *mut AtenTensorHandle,
-) -> AOTITorchError {
-    scalar(value.to_ne_bytes(), DType::F64, out)
+noted! {
+    /// A `float64` scalar as a tensor.
+    pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_float64(
+        value: f64,
+        out: *mut AtenTensorHandle,
+    ) -> AOTITorchError {
+        scalar(value.to_ne_bytes(), DType::F64, out)
+    }
 }
 
-/// A `uint8` scalar as a tensor.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_uint8(
-    value: u8,
-    out: *mut AtenTensorHandle,
-) -> AOTITorchError {
-    scalar(value.to_ne_bytes(), DType::U8, out)
+noted! {
+    /// A `uint8` scalar as a tensor.
+    pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_uint8(
+        value: u8,
+        out: *mut AtenTensorHandle,
+    ) -> AOTITorchError {
+        scalar(value.to_ne_bytes(), DType::U8, out)
+    }
 }
 
-/// A `uint16` scalar as a tensor.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_uint16(
-    value: u16,
-    out: *mut AtenTensorHandle,
-) -> AOTITorchError {
-    scalar(value.to_ne_bytes(), DType::U16, out)
+noted! {
+    /// A `uint16` scalar as a tensor.
+    pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_uint16(
+        value: u16,
+        out: *mut AtenTensorHandle,
+    ) -> AOTITorchError {
+        scalar(value.to_ne_bytes(), DType::U16, out)
+    }
 }
 
-/// A `uint32` scalar as a tensor.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_uint32(
-    value: u32,
-    out: *mut AtenTensorHandle,
-) -> AOTITorchError {
-    scalar(value.to_ne_bytes(), DType::U32, out)
+noted! {
+    /// A `uint32` scalar as a tensor.
+    pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_uint32(
+        value: u32,
+        out: *mut AtenTensorHandle,
+    ) -> AOTITorchError {
+        scalar(value.to_ne_bytes(), DType::U32, out)
+    }
 }
 
-/// A `uint64` scalar as a tensor.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_uint64(
-    value: u64,
-    out: *mut AtenTensorHandle,
-) -> AOTITorchError {
-    scalar(value.to_ne_bytes(), DType::U64, out)
+noted! {
+    /// A `uint64` scalar as a tensor.
+    pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_uint64(
+        value: u64,
+        out: *mut AtenTensorHandle,
+    ) -> AOTITorchError {
+        scalar(value.to_ne_bytes(), DType::U64, out)
+    }
 }
 
-/// A `int8` scalar as a tensor.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_int8(
-    value: i8,
-    out: *mut AtenTensorHandle,
-) -> AOTITorchError {
-    scalar(value.to_ne_bytes(), DType::I8, out)
+noted! {
+    /// A `int8` scalar as a tensor.
+    pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_int8(
+        value: i8,
+        out: *mut AtenTensorHandle,
+    ) -> AOTITorchError {
+        scalar(value.to_ne_bytes(), DType::I8, out)
+    }
 }
 
-/// A `int16` scalar as a tensor.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_int16(
-    value: i16,
-    out: *mut AtenTensorHandle,
-) -> AOTITorchError {
-    scalar(value.to_ne_bytes(), DType::I16, out)
+noted! {
+    /// A `int16` scalar as a tensor.
+    pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_int16(
+        value: i16,
+        out: *mut AtenTensorHandle,
+    ) -> AOTITorchError {
+        scalar(value.to_ne_bytes(), DType::I16, out)
+    }
 }
 
-/// A `int32` scalar as a tensor.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_int32(
-    value: i32,
-    out: *mut AtenTensorHandle,
-) -> AOTITorchError {
-    scalar(value.to_ne_bytes(), DType::I32, out)
+noted! {
+    /// A `int32` scalar as a tensor.
+    pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_int32(
+        value: i32,
+        out: *mut AtenTensorHandle,
+    ) -> AOTITorchError {
+        scalar(value.to_ne_bytes(), DType::I32, out)
+    }
 }
 
-/// A `int64` scalar as a tensor.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_int64(
-    value: i64,
-    out: *mut AtenTensorHandle,
-) -> AOTITorchError {
-    scalar(value.to_ne_bytes(), DType::I64, out)
+noted! {
+    /// A `int64` scalar as a tensor.
+    pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_int64(
+        value: i64,
+        out: *mut AtenTensorHandle,
+    ) -> AOTITorchError {
+        scalar(value.to_ne_bytes(), DType::I64, out)
+    }
 }
 
-/// A `bool` scalar as a tensor.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_bool(
-    value: bool,
-    out: *mut AtenTensorHandle,
-) -> AOTITorchError {
-    scalar([u8::from(value)], DType::Bool, out)
+noted! {
+    /// A `bool` scalar as a tensor.
+    pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_bool(
+        value: bool,
+        out: *mut AtenTensorHandle,
+    ) -> AOTITorchError {
+        scalar([u8::from(value)], DType::Bool, out)
+    }
 }
 
-/// A `complex64` scalar as a tensor.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_complex64(
-    value: aoti_wgpu_complex64_t,
-    out: *mut AtenTensorHandle,
-) -> AOTITorchError {
-    scalar(bytemuck::cast::<[f32; 2], [u8; 8]>([value.re, value.im]), DType::C64, out)
+noted! {
+    /// A `complex64` scalar as a tensor.
+    pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_complex64(
+        value: aoti_wgpu_complex64_t,
+        out: *mut AtenTensorHandle,
+    ) -> AOTITorchError {
+        scalar(bytemuck::cast::<[f32; 2], [u8; 8]>([value.re, value.im]), DType::C64, out)
+    }
 }
 
-/// A `complex128` scalar as a tensor.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_complex128(
-    value: aoti_wgpu_complex128_t,
-    out: *mut AtenTensorHandle,
-) -> AOTITorchError {
-    scalar(bytemuck::cast::<[f64; 2], [u8; 16]>([value.re, value.im]), DType::C128, out)
+noted! {
+    /// A `complex128` scalar as a tensor.
+    pub unsafe extern "C" fn aoti_torch_scalar_to_tensor_complex128(
+        value: aoti_wgpu_complex128_t,
+        out: *mut AtenTensorHandle,
+    ) -> AOTITorchError {
+        scalar(bytemuck::cast::<[f64; 2], [u8; 16]>([value.re, value.im]), DType::C128, out)
+    }
 }

@@ -93,6 +93,17 @@ pub(super) fn find(address: usize) -> Place {
     Place::Outside
 }
 
+/// Runs `body` on every slot, dead ones too.
+pub(super) fn for_each(mut body: impl FnMut(&'static Slot)) {
+    for (slab, base) in SLABS.bases.iter().enumerate() {
+        let Some(base) = NonNull::new(base.load(Ordering::Acquire)) else { break };
+        for index in 0..slots_of(slab) {
+            // SAFETY: within the slab; otherwise as in `find`.
+            body(unsafe { base.add(index).as_ref() });
+        }
+    }
+}
+
 /// Handles that are alive now.
 pub(super) fn live() -> u64 {
     let shared = lock();

@@ -8,12 +8,10 @@
 use super::etensor::{Arrays, TensorImpl};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::layout::MAX_DIMS;
 use crate::tensor::{DeviceType, Tensor};
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::ptr::addr_of_mut;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Bytes from one slot to the next.
@@ -48,33 +46,36 @@ impl State {
     }
 }
 
-/// All that changes only while the slot is busy or dead. Zeroes are a valid value.
+/// What ExecuTorch reads: an `etensor::Tensor`, which is one pointer to the next field.
 #[repr(C)]
-struct Body {
-    /// An `etensor::Tensor`: one pointer to the next field.
-    etensor: *mut TensorImpl,
+struct Front {
+    etensor: *const TensorImpl,
     tensor_impl: TensorImpl,
-    tensor: MaybeUninit<Tensor>,
-    dtype: MaybeUninit<DType>,
-    device: MaybeUninit<DeviceType>,
-    /// `tensor_impl.data` is what `get_data_ptr` answers, without asking the runtime.
-    data_is_final: AtomicBool,
-    arrays: Arrays,
-    sizes: [i64; MAX_DIMS],
-    strides: [i64; MAX_DIMS],
 }
 
-/// The memory of one handle. All zeroes are a dead slot.
+/// The memory of one handle. All zeroes are a dead slot. What a tensor of up to four
+/// dimensions needs apart from itself fills two cache lines.
 #[repr(C, align(64))]
 pub(super) struct Slot {
-    body: UnsafeCell<Body>,
+    front: UnsafeCell<Front>,
     state: AtomicU32,
+    /// `tensor_impl.data` is what `get_data_ptr` answers, without asking the runtime.
+    data_is_final: AtomicBool,
+    /// The program that made the handle, as `models` numbers them.
+    owner: AtomicU32,
+    dtype: UnsafeCell<MaybeUninit<DType>>,
+    device: UnsafeCell<MaybeUninit<DeviceType>>,
+    arrays: UnsafeCell<Arrays>,
+    tensor: UnsafeCell<MaybeUninit<Tensor>>,
 }
 
-const _: () = assert!(std::mem::offset_of!(Body, tensor_impl) == 8);
+const _: () = {
+    assert!(std::mem::offset_of!(Front, tensor_impl) == 8);
+    assert!(std::mem::offset_of!(Slot, front) == 0);
+};
 
-// SAFETY: `body` is written only by the one thread that made the slot busy, or that
-// holds it dead; `state` orders those writes before every read.
+// SAFETY: all but the atomics is written only by the one thread that made the slot busy,
+// or that holds it dead; `state` orders those writes before every read.
 unsafe impl Sync for Slot {}
 
 impl std::fmt::Debug for Slot {
@@ -87,6 +88,22 @@ impl Slot {
     #[inline]
     pub(super) fn state(&self) -> State {
         State::of(self.state.load(Ordering::Acquire))
+    }
+
+    /// Whether there is a handle here, defined or not.
+    pub(super) fn is_handle(&self) -> bool {
+        matches!(self.state(), State::Live | State::Undefined)
+    }
+
+    /// Says who makes the handle, before a dead slot is filled.
+    #[inline]
+    pub(super) fn set_owner(&self, owner: u32) {
+        self.owner.store(owner, Ordering::Relaxed);
+    }
+
+    /// Who made the handle.
+    pub(super) fn owner(&self) -> u32 {
+        self.owner.load(Ordering::Relaxed)
     }
 
     /// The tensor, where there is one.
@@ -115,6 +132,7 @@ impl Slot {
 
     /// Binds the handle to another tensor, and gives the one it had. `Err` gives the
     /// tensor back where this is no handle.
+    #[allow(clippy::result_large_err, reason = "the tensor that was not bound goes back whole")]
     pub(super) fn rebind(&self, tensor: Option<Tensor>) -> Result<Option<Tensor>, Option<Tensor>> {
         match self.take() {
             Some(old) => {
@@ -148,37 +166,29 @@ impl Slot {
         }
         // SAFETY: the slot was live, so it has a tensor; it is busy and this thread's
         // now, and nobody takes the tensor again before it is filled anew.
-        Some(Some(unsafe { (*self.body.get()).tensor.assume_init_read() }))
+        Some(Some(unsafe { (*self.tensor.get()).assume_init_read() }))
     }
 
     /// # Safety
     /// The slot is dead or busy, the caller's, and has no tensor.
     #[inline]
     unsafe fn write(&self, tensor: Option<Tensor>) {
-        let body = self.body.get();
-        // SAFETY: nobody else reads or writes the body now, by this function's contract.
-        let body = unsafe { &mut *body };
-        body.etensor = addr_of_mut!(body.tensor_impl);
+        // SAFETY: nobody else reads or writes these now, by this function's contract.
+        let (front, arrays) = unsafe { (&mut *self.front.get(), &mut *self.arrays.get()) };
+        front.etensor = &raw const front.tensor_impl;
         let Some(tensor) = tensor else {
-            body.tensor_impl = TensorImpl::empty();
+            front.tensor_impl = TensorImpl::empty();
             return;
         };
         let layout = tensor.layout();
-        body.arrays.describe(layout);
-        for (to, &size) in body.sizes.iter_mut().zip(layout.sizes()) {
-            *to = size;
-        }
-        for (to, &stride) in body.strides.iter_mut().zip(layout.strides()) {
-            *to = stride;
-        }
         let address = tensor.known_address();
-        body.data_is_final = AtomicBool::new(address.is_some() && !tensor.is_packed_view());
-        let dtype = tensor.dtype();
         let data: *mut c_void = std::ptr::with_exposed_provenance_mut(address.unwrap_or(0));
-        body.tensor_impl = TensorImpl {
-            sizes: body.arrays.sizes.as_mut_ptr(),
-            dim_order: body.arrays.dim_order.as_mut_ptr(),
-            strides: body.arrays.strides.as_mut_ptr(),
+        let dtype = tensor.dtype();
+        let (sizes, strides, dim_order) = arrays.describe(layout);
+        front.tensor_impl = TensorImpl {
+            sizes,
+            dim_order,
+            strides,
             data: data.into(),
             // At most 2^63 - 1, as a layout guarantees.
             dim: layout.rank() as isize,
@@ -187,9 +197,14 @@ impl Slot {
             scalar_type: dtype as i8,
             ..TensorImpl::empty()
         };
-        body.dtype.write(dtype);
-        body.device.write(tensor.device());
-        body.tensor.write(tensor);
+        let is_final = address.is_some() && !tensor.is_packed_view();
+        self.data_is_final.store(is_final, Ordering::Relaxed);
+        // SAFETY: as above; what a slot without a tensor holds needs no destructor.
+        unsafe {
+            (*self.dtype.get()).write(dtype);
+            (*self.device.get()).write(tensor.device());
+            (*self.tensor.get()).write(tensor);
+        }
     }
 }
 
@@ -199,60 +214,41 @@ pub(super) struct LiveSlot<'a>(&'a Slot);
 
 impl<'a> LiveSlot<'a> {
     #[inline]
-    fn body(self) -> &'a Body {
-        // SAFETY: a live slot's body is not written, but for its atomics.
-        unsafe { &*self.0.body.get() }
+    fn tensor_impl(self) -> &'a TensorImpl {
+        // SAFETY: a live slot's front is not written, but for its atomic.
+        unsafe { &(*self.0.front.get()).tensor_impl }
     }
 
     #[inline]
     pub(super) fn tensor(self) -> &'a Tensor {
-        // SAFETY: a live slot has a tensor.
-        unsafe { self.body().tensor.assume_init_ref() }
+        // SAFETY: a live slot has a tensor, which is not written.
+        unsafe { (*self.0.tensor.get()).assume_init_ref() }
     }
 
     #[inline]
     pub(super) fn dtype(self) -> DType {
-        // SAFETY: a live slot has a type.
-        unsafe { self.body().dtype.assume_init() }
+        // SAFETY: a live slot has a type, which is not written.
+        unsafe { (*self.0.dtype.get()).assume_init() }
     }
 
     #[inline]
     pub(super) fn device(self) -> DeviceType {
-        // SAFETY: a live slot has a device.
-        unsafe { self.body().device.assume_init() }
-    }
-
-    /// `int64_t` sizes that live as long as the handle. C's prototype has no `const`;
-    /// nothing here reads what a caller should write there.
-    #[inline]
-    pub(super) fn sizes(self) -> *mut i64 {
-        self.field(std::mem::offset_of!(Body, sizes))
-    }
-
-    /// As [`LiveSlot::sizes`], of strides.
-    #[inline]
-    pub(super) fn strides(self) -> *mut i64 {
-        self.field(std::mem::offset_of!(Body, strides))
-    }
-
-    #[inline]
-    fn field(self, offset: usize) -> *mut i64 {
-        self.0.body.get().wrapping_byte_add(offset).cast()
+        // SAFETY: a live slot has a device, which is not written.
+        unsafe { (*self.0.device.get()).assume_init() }
     }
 
     /// The data pointer, where it is known for good.
     #[inline]
     pub(super) fn final_data(self) -> Option<*mut c_void> {
-        let body = self.body();
-        body.data_is_final
+        self.0
+            .data_is_final
             .load(Ordering::Acquire)
-            .then(|| body.tensor_impl.data.load(Ordering::Relaxed))
+            .then(|| self.tensor_impl().data.load(Ordering::Relaxed))
     }
 
     /// Shows `data` in the ETensor; that of a packed view is asked for again each time.
     pub(super) fn set_data(self, data: *mut c_void) {
-        let body = self.body();
-        body.tensor_impl.data.store(data, Ordering::Relaxed);
-        body.data_is_final.store(!self.tensor().is_packed_view(), Ordering::Release);
+        self.tensor_impl().data.store(data, Ordering::Relaxed);
+        self.0.data_is_final.store(!self.tensor().is_packed_view(), Ordering::Release);
     }
 }

@@ -1,7 +1,9 @@
 //! Choosing an adapter and opening its device.
 
 use super::buffer::{self, Buffer, BufferKind};
+use super::disk_cache::DiskCache;
 use super::errors::{Faults, scoped};
+use super::fork;
 use super::pipeline::PipelineCache;
 use crate::config::{Backend, Config, MemoryMode};
 use crate::error::{Error, Result};
@@ -33,12 +35,13 @@ pub struct Gpu {
     pub(super) limits: wgpu::Limits,
     pub(super) faults: Arc<Faults>,
     pub(super) pipelines: PipelineCache,
+    pub(super) disk_cache: Option<DiskCache>,
     /// Buffers that the pool gave up; destroyed once no recorded work names them.
     pub(super) graveyard: Mutex<Vec<Arc<Buffer>>>,
     /// The last submission that is known to be complete.
     pub(super) completed: Arc<AtomicU64>,
     next_id: AtomicU64,
-    empty: OnceLock<Result<Arc<Buffer>>>,
+    empty: OnceLock<Arc<Buffer>>,
     info: AdapterInfo,
     cpu: bool,
 }
@@ -96,9 +99,14 @@ impl Gpu {
         }))
         .map_err(|error| Error::BackendUnavailable(format!("adapter {}: {error}", info.name)))?;
         let faults = Faults::install(&device);
+        fork::watch();
         let backend = backend_of(info.backend)?;
         let mut gpu = Gpu {
             pipelines: PipelineCache::default(),
+            disk_cache: config
+                .cache_dir
+                .as_deref()
+                .and_then(|folder| DiskCache::open(&device, &info, folder)),
             graveyard: Mutex::default(),
             completed: Arc::default(),
             next_id: AtomicU64::new(1),
@@ -155,6 +163,15 @@ impl Gpu {
         }
     }
 
+    /// Whether work can be given to the device.
+    ///
+    /// # Errors
+    /// [`Error::DeviceLost`], also in the child of a `fork`, which has no device.
+    pub fn check(&self) -> Result<()> {
+        fork::check()?;
+        self.faults.check()
+    }
+
     /// What the adapter is.
     pub fn info(&self) -> &AdapterInfo {
         &self.info
@@ -190,10 +207,13 @@ impl Gpu {
     /// # Errors
     /// As [`Buffer::new`].
     pub fn empty_buffer(&self) -> Result<&Arc<Buffer>> {
-        self.empty
-            .get_or_init(|| Buffer::new(self, 256, BufferKind::Device).map(Arc::new))
-            .as_ref()
-            .map_err(Clone::clone)
+        match self.empty.get() {
+            Some(buffer) => Ok(buffer),
+            None => {
+                let buffer = Buffer::new(self, 256, BufferKind::Device)?;
+                Ok(self.empty.get_or_init(|| Arc::new(buffer)))
+            }
+        }
     }
 
     /// Writes `bytes` (a multiple of 4) to the start of a buffer that no GPU work uses,
@@ -205,6 +225,18 @@ impl Gpu {
         scoped(&self.device, "writing a buffer", || {
             self.queue.write_buffer(buffer.raw(), 0, bytes);
         })
+    }
+
+    /// Frees at once what is left to be destroyed and no work uses, where memory is short.
+    pub fn reclaim(&self) {
+        let _ = self.device.poll(wgpu::PollType::Poll);
+        let completed = self.completed();
+        // They stay listed: bind groups that name them go with the next submission.
+        for buffer in self.graveyard.lock().iter() {
+            if buffer.usage().last_use() <= completed {
+                buffer.raw().destroy();
+            }
+        }
     }
 
     /// Leaves a buffer to be destroyed once no recorded work names it.

@@ -7,6 +7,7 @@
 
 use super::Gpu;
 use super::errors::scoped;
+use super::faults;
 use super::usage::Usage;
 use crate::config::Backend;
 use crate::error::{Error, Result};
@@ -93,6 +94,7 @@ impl Buffer {
     /// limit) or where the driver has none left.
     pub fn new(gpu: &Gpu, size: u64, kind: BufferKind) -> Result<Self> {
         gpu.faults.check()?;
+        faults::allocation(size)?;
         let limit = gpu.limits.max_buffer_size;
         let rounded = size.max(4).checked_next_multiple_of(4).filter(|&r| r <= limit);
         let Some(rounded) = rounded else {
@@ -148,7 +150,7 @@ impl Buffer {
     }
 
     fn sync_mapping(&self, gpu: &Gpu, flush: bool) {
-        if !self.mapping.is_some_and(|m| !m.coherent) {
+        if self.mapping.is_none_or(|m| m.coherent) {
             return;
         }
         match gpu.backend {

@@ -4,14 +4,18 @@
 //! so every call that can fail runs inside [`scoped`], and what still slips out is
 //! kept by the device's handler for the next submission to report.
 
+use super::ending;
 use crate::error::{Error, Result};
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Errors that reached no scope, and the loss of the device.
 #[derive(Debug, Default)]
 pub struct Faults {
     lost: Mutex<Option<Error>>,
+    /// Whether `lost` holds something, so that a check takes no lock.
+    is_lost: AtomicBool,
     uncaptured: Mutex<Option<Error>>,
 }
 
@@ -42,14 +46,15 @@ impl Faults {
     /// Records that the device is gone, for good.
     pub fn lose(&self, message: String) {
         self.lost.lock().get_or_insert(Error::DeviceLost(message));
+        self.is_lost.store(true, Ordering::Release);
     }
 
     /// An error once the device is gone.
     pub fn check(&self) -> Result<()> {
-        match &*self.lost.lock() {
-            Some(error) => Err(error.clone()),
-            None => Ok(()),
+        if !self.is_lost.load(Ordering::Acquire) {
+            return Ok(());
         }
+        self.lost.lock().clone().map_or(Ok(()), Err)
     }
 
     /// The error that no scope caught since the last call.
@@ -68,6 +73,7 @@ pub fn scoped<T>(
     let memory = device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
     let validation = device.push_error_scope(wgpu::ErrorFilter::Validation);
     let value = f();
+    ending::mark();
     let mut first = None;
     for scope in [validation, memory, internal] {
         if let Some(error) = pollster::block_on(scope.pop()) {

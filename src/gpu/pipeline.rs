@@ -2,12 +2,13 @@
 
 use super::Gpu;
 use super::errors::scoped;
+use super::faults;
+use super::shader::{self, Origin};
 use crate::error::{Error, Result};
 use naga::{AddressSpace, StorageAccess};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 /// What a pipeline is compiled from.
@@ -24,7 +25,7 @@ pub enum Shader<'a> {
     /// A module with one compute entry point.
     Module {
         /// The module.
-        module: naga::Module,
+        module: Box<naga::Module>,
         /// As above.
         aliased: bool,
     },
@@ -59,7 +60,8 @@ pub struct Pipeline {
 
 type Slot = Arc<OnceLock<Result<Arc<Pipeline>>>>;
 
-/// Every pipeline of a device. A failure to compile is kept too: it would fail again.
+/// Every pipeline of a device. A failure to compile is kept too, as it would fail again,
+/// unless it was for want of memory or of the device.
 #[derive(Default)]
 pub struct PipelineCache {
     slots: Mutex<FxHashMap<PipelineKey, Slot>>,
@@ -84,17 +86,36 @@ impl Gpu {
                 None => slots.entry(key.clone()).or_default().clone(),
             }
         };
-        slot.get_or_init(|| self.compile(shader()?).map(Arc::new)).clone()
+        let result = slot
+            .get_or_init(|| {
+                let compiled = self.compile(shader()?).map(Arc::new);
+                if let Some(cache) = &self.disk_cache {
+                    cache.save();
+                }
+                compiled
+            })
+            .clone();
+        if let Err(Error::OutOfMemory { .. } | Error::DeviceLost(_)) = &result {
+            let mut slots = self.pipelines.slots.lock();
+            if slots.get(key).is_some_and(|kept| Arc::ptr_eq(kept, &slot)) {
+                slots.remove(key);
+            }
+        }
+        result
     }
 
     fn compile(&self, shader: Shader<'_>) -> Result<Pipeline> {
         self.faults.check()?;
-        let (module, constants) = match shader {
+        let shader = match faults::compile_fails() {
+            true => Shader::Wgsl { text: "no shader", constants: &[], aliased: false },
+            false => shader,
+        };
+        let (module, constants, origin) = match shader {
             Shader::Module { mut module, aliased } => {
                 if aliased {
                     bind_read_write(&mut module);
                 }
-                (module, Vec::new())
+                (*module, Vec::new(), Origin::Program)
             }
             Shader::Wgsl { text, constants, aliased } => {
                 let mut module = naga::front::wgsl::parse_str(text)
@@ -103,7 +124,7 @@ impl Gpu {
                     bind_read_write(&mut module);
                 }
                 let constants = constants.iter().map(|&(n, v)| (n, f64::from(v))).collect();
-                (module, constants)
+                (module, constants, Origin::Own)
             }
         };
         let entry = module
@@ -127,10 +148,7 @@ impl Gpu {
             })
             .collect();
         scoped(&self.device, "compiling a kernel", || {
-            let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
-                label: None,
-                source: wgpu::ShaderSource::Naga(Cow::Owned(module)),
-            });
+            let module = shader::create(&self.device, module, origin);
             let layout = self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
                 label: None,
                 entries: &entries,
@@ -151,7 +169,7 @@ impl Gpu {
                     // Every kernel writes its workgroup memory before it reads it.
                     zero_initialize_workgroup_memory: false,
                 },
-                cache: None,
+                cache: self.disk_cache.as_ref().map(|cache| cache.raw()),
             });
             Pipeline { raw, layout, id: self.next_id(), writable, immediate_bytes }
         })

@@ -7,11 +7,13 @@
 //! took place.
 
 use super::errors::scoped;
+use super::faults::{self, Submission};
 use super::{Buffer, BufferKind, Gpu, Pipeline, Usage};
 use crate::error::{Error, Result};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -159,12 +161,24 @@ impl Stream {
         bytes: u64,
     ) -> Result<()> {
         gpu.faults.check()?;
-        self.end_pass();
         self.note(src, false);
         self.note(dst, true);
-        let encoder = encoder_of(&mut self.encoder, gpu);
+        let encoder = self.encoder(gpu);
         encoder.copy_buffer_to_buffer(src.raw(), src_offset, dst.raw(), dst_offset, bytes);
         Ok(())
+    }
+
+    /// The encoder, outside any pass.
+    pub(super) fn encoder(&mut self, gpu: &Gpu) -> &mut wgpu::CommandEncoder {
+        self.end_pass();
+        encoder_of(&mut self.encoder, gpu)
+    }
+
+    /// Counts memory that has no buffer among what the recorded work writes.
+    pub fn watch(&mut self, usage: &Arc<Usage>) {
+        if usage.note(self.current, true) {
+            self.written.push((usage.clone(), usage.generation()));
+        }
     }
 
     fn note(&mut self, buffer: &Arc<Buffer>, writes: bool) {
@@ -192,8 +206,16 @@ impl Stream {
             return Ok(());
         };
         let mapped = std::mem::take(&mut self.mapped);
-        let result = gpu.faults.check().and_then(|()| {
+        let submit = || {
             scoped(&gpu.device, "a submission", || {
+                match faults::submission() {
+                    Submission::Fine => {}
+                    Submission::Refused => refuse(gpu, &mut encoder),
+                    Submission::Lost => {
+                        gpu.faults.lose("a fault on purpose".into());
+                        gpu.device.destroy();
+                    }
+                }
                 // A barrier towards the host, so that a wait makes the writes visible.
                 encoder.transition_resources(
                     mapped.iter().map(|buffer| wgpu::BufferTransition {
@@ -204,7 +226,16 @@ impl Stream {
                 );
                 gpu.queue.submit([encoder.finish()])
             })
+        };
+        // The commands are gone after a panic in wgpu as after an error, and what they should
+        // have written is lost.
+        let result = gpu.faults.check().and_then(|()| {
+            catch_unwind(AssertUnwindSafe(submit)).unwrap_or_else(|payload| {
+                std::mem::forget(payload);
+                Err(Error::Internal("a panic while commands were submitted".into()))
+            })
         });
+        let result = gpu.faults.check().and(result);
         let result = match (result, gpu.faults.take_uncaptured()) {
             (Ok(_), Some(error)) => Err(error),
             (result, _) => result,
@@ -256,13 +287,15 @@ impl Stream {
     }
 
     /// What to wait for so that `submission` is complete; submits it first where it is
-    /// still being recorded. `None` where it is complete already.
+    /// still being recorded. `None` where it is complete already, or failed: what it
+    /// should have written says so itself, and nothing else is the waiter's concern.
     ///
     /// # Errors
-    /// Those of [`Stream::flush`].
+    /// A lost device.
     pub fn reach(&mut self, gpu: &Gpu, submission: u64) -> Result<Option<wgpu::SubmissionIndex>> {
         if submission >= self.current {
-            self.flush(gpu)?;
+            let _ = self.flush(gpu);
+            gpu.faults.check()?;
         }
         if submission <= gpu.completed() {
             return Ok(None);
@@ -292,6 +325,14 @@ impl Gpu {
             }
         }
     }
+}
+
+/// Records a copy that wgpu refuses.
+fn refuse(gpu: &Gpu, encoder: &mut wgpu::CommandEncoder) {
+    let usage = wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+    let desc = wgpu::BufferDescriptor { label: None, size: 16, usage, mapped_at_creation: false };
+    let buffer = gpu.device.create_buffer(&desc);
+    encoder.copy_buffer_to_buffer(&buffer, 1, &buffer, 0, 64);
 }
 
 fn encoder_of<'a>(

@@ -3,7 +3,7 @@
 
 use super::Storage;
 use crate::error::{Error, Result};
-use crate::gpu::{Buffer, Usage};
+use crate::gpu::{Buffer, Usage, faults};
 use parking_lot::Mutex;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -31,6 +31,7 @@ impl HostMemory {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn new(bytes: u64) -> Result<Self> {
+        faults::allocation(bytes)?;
         let refuse = |reason: &str| Error::OutOfMemory { requested: bytes, reason: reason.into() };
         let size = usize::try_from(bytes.max(1)).map_err(|_| refuse("above the address space"))?;
         let layout = Layout::from_size_align(size, HOST_ALIGNMENT)

@@ -3,11 +3,10 @@
 use super::addresses::{AddressMap, DeviceAddresses};
 use super::block::{Backing, Block, HostMemory};
 use super::pool::Pool;
-use super::storage::{Memory, Storage};
+use super::storage::{DeviceType, Memory, Storage};
 use crate::config::MemoryMode;
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, BufferKind, Gpu, Reservation};
-use crate::tensor::DeviceType;
 use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -57,7 +56,12 @@ pub struct Manager {
     /// Bytes of `mps` blocks, pooled ones too.
     allocated: AtomicU64,
     counts: Counts,
+    /// What the layer above does before host memory is no tensor's any more.
+    before_return: OnceLock<BeforeReturn>,
 }
+
+/// Called with the first address and the bytes of host memory, and whether it is the caller's.
+pub type BeforeReturn = Box<dyn Fn(usize, u64, bool) + Send + Sync>;
 
 impl std::fmt::Debug for Manager {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -77,7 +81,13 @@ impl Manager {
             limit,
             allocated: AtomicU64::new(0),
             counts: Counts::default(),
+            before_return: OnceLock::new(),
         }
+    }
+
+    /// Sets what happens before a storage of host memory ends; once.
+    pub fn set_before_return(&self, hook: BeforeReturn) {
+        let _ = self.before_return.set(hook);
     }
 
     /// Says where `mps` memory comes from: a GPU, or the host. Once, before the first.
@@ -165,9 +175,16 @@ impl Manager {
         (offset < owner.bytes).then_some((owner, offset))
     }
 
-    /// Whether `address` lies in reserved device addresses, live or not.
+    /// Whether `address` is one that this library hands out, live or not: in reserved
+    /// device addresses, or in a block that is in the pool or that ends before it.
     pub fn is_reserved(&self, address: usize) -> bool {
-        self.device_addresses.lock().as_ref().is_some_and(|a| a.contains(address))
+        let in_block = self.known.load(Relaxed) > 0
+            && self
+                .addresses
+                .read()
+                .find(address)
+                .is_some_and(|block| ((address - block.address) as u64) < block.capacity);
+        in_block || self.device_addresses.lock().as_ref().is_some_and(|a| a.contains(address))
     }
 
     /// Memory for `bytes` from the pool or new.
@@ -187,7 +204,7 @@ impl Manager {
         self.counts.misses.fetch_add(1, Relaxed);
         let made = self.make_block(bytes, rounded).or_else(|error| match error {
             Error::OutOfMemory { .. } => {
-                self.empty_pool();
+                self.make_room();
                 self.make_block(bytes, rounded)
             }
             other => Err(other),
@@ -254,12 +271,16 @@ impl Manager {
     /// Takes back what a storage held.
     pub(super) fn release(&self, memory: Memory, bytes: u64, device: DeviceType) {
         match memory {
-            Memory::Borrowed(_) => {
+            Memory::Borrowed(address) => {
+                self.before_return(address, bytes, true);
                 self.counts.storages.fetch_sub(1, Relaxed);
                 return;
             }
             Memory::Empty => {}
             Memory::Owned(block) => {
+                if block.buffer().is_none() {
+                    self.before_return(block.address, bytes, false);
+                }
                 if device == DeviceType::Mps {
                     *block.owner.lock() = Weak::new();
                     let mut gone: SmallVec<[_; 1]> = SmallVec::new();
@@ -273,6 +294,12 @@ impl Manager {
             }
         }
         self.count(bytes, device, false);
+    }
+
+    fn before_return(&self, address: usize, bytes: u64, borrowed: bool) {
+        if let Some(hook) = self.before_return.get() {
+            hook(address, bytes, borrowed);
+        }
     }
 
     fn destroy(&self, block: Arc<Block>) {
@@ -294,6 +321,14 @@ impl Manager {
     pub fn empty_pool(&self) {
         let blocks: Vec<_> = self.pool.lock().drain().collect();
         blocks.into_iter().for_each(|block| self.destroy(block));
+    }
+
+    /// Empties the pool, and gives back at once what can be.
+    pub fn make_room(&self) {
+        self.empty_pool();
+        if let Some(gpu) = self.gpu() {
+            gpu.reclaim();
+        }
     }
 
     fn count(&self, bytes: u64, device: DeviceType, up: bool) {

@@ -13,4 +13,4 @@ mod storage;
 
 pub use block::Block;
 pub use manager::Manager;
-pub use storage::Storage;
+pub use storage::{DeviceType, Storage};

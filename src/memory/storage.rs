@@ -3,12 +3,20 @@
 use super::{Block, Manager};
 use crate::error::Result;
 use crate::gpu::{Buffer, Usage};
-use crate::tensor::DeviceType;
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::{Arc, OnceLock, Weak};
+
+/// The devices that tensors name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DeviceType {
+    /// Host memory.
+    Cpu,
+    /// The GPU; called after Metal Performance Shaders, whatever the backend.
+    Mps,
+}
 
 /// Where a storage's bytes are.
 #[derive(Debug)]

@@ -187,7 +187,7 @@ pub(super) enum StmtKind {
     For { initial: Box<Stmt>, condition: Option<Expr>, step: Option<Expr>, body: Box<Stmt> },
     While { condition: Expr, body: Box<Stmt> },
     DoWhile { body: Box<Stmt>, condition: Expr },
-    Return,
+    Return(Option<Expr>),
     Break,
     Continue,
     Empty,
@@ -243,6 +243,15 @@ pub(super) enum Parameter {
         ty: Type,
         builtin: Builtin,
     },
+}
+
+/// A function of the source's own.
+#[derive(Clone, Debug)]
+pub(super) struct HelperSyntax {
+    pub name: String,
+    pub result: TypeName,
+    pub parameters: Vec<(String, TypeName)>,
+    pub body: Vec<Stmt>,
 }
 
 #[derive(Clone, Debug)]

@@ -9,21 +9,57 @@
 pub enum Error {
     /// The text is not what the grammar expects.
     #[error("{construct} in kernel `{kernel}`, line {line}, column {column}: `{quote}`")]
-    Parse { kernel: String, line: u32, column: u32, construct: String, quote: String },
+    Parse {
+        /// The kernel's name.
+        kernel: String,
+        /// Counted from 1.
+        line: u32,
+        /// Counted from 1.
+        column: u32,
+        /// What was found.
+        construct: String,
+        /// The source line.
+        quote: String,
+    },
     /// The text is Metal, but uses what this front end does not know.
     #[error(
         "{construct} is not supported, in kernel `{kernel}`, line {line}, column {column}: `{quote}`"
     )]
-    Unsupported { kernel: String, line: u32, column: u32, construct: String, quote: String },
+    Unsupported {
+        /// The kernel's name.
+        kernel: String,
+        /// Counted from 1.
+        line: u32,
+        /// Counted from 1.
+        column: u32,
+        /// What was found.
+        construct: String,
+        /// The source line.
+        quote: String,
+    },
     /// The kernel computes with 64-bit integers and the adapter has none.
     #[error(
         "kernel `{kernel}` needs 64-bit integers in shaders (SHADER_INT64), which this adapter \
          lacks: line {line}, column {column}: `{quote}`"
     )]
-    Int64 { kernel: String, line: u32, column: u32, quote: String },
+    Int64 {
+        /// The kernel's name.
+        kernel: String,
+        /// Counted from 1.
+        line: u32,
+        /// Counted from 1.
+        column: u32,
+        /// The source line.
+        quote: String,
+    },
     /// The layout asked for does not fit the kernel.
     #[error("kernel `{kernel}` cannot be laid out: {reason}")]
-    Layout { kernel: String, reason: String },
+    Layout {
+        /// The kernel's name.
+        kernel: String,
+        /// What does not fit.
+        reason: String,
+    },
     /// The crate's own shader library is broken.
     #[error("the shader library of the Metal front end is broken: {0}")]
     Library(String),
@@ -56,6 +92,18 @@ impl Fault {
 
     pub fn layout(reason: impl Into<String>) -> Self {
         Self { at: 0, kind: FaultKind::Layout(reason.into()) }
+    }
+
+    /// A fault in a function's text, told where that is called.
+    pub fn inside(self, function: &str, at: u32) -> Self {
+        let kind = match self.kind {
+            FaultKind::Parse(what) => FaultKind::Parse(format!("in `{function}`, {what}")),
+            FaultKind::Unsupported(what) => {
+                FaultKind::Unsupported(format!("in `{function}`, {what}"))
+            }
+            other => other,
+        };
+        Self { at, kind }
     }
 
     /// Gives the fault its place in `text`, whose first line is line `first_line` of the source.

@@ -49,6 +49,7 @@ mod tests {
     fn names_called_exist() {
         let functions = functions().unwrap();
         let sources = [
+            include_str!("lower/arithmetic.rs"),
             include_str!("lower/build.rs"),
             include_str!("lower/call.rs"),
             include_str!("lower/convert.rs"),

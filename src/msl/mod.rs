@@ -2,8 +2,9 @@
 //!
 //! Pure: text in, module out, no GPU. [`Library::parse`] finds the kernels of a source and parses
 //! them, PyTorch's headers before them being known by name and skipped; [`Kernel::lower`] makes a
-//! module for one way of binding a kernel's arguments. What neither knows is an error that names
-//! the construct, the kernel and the line.
+//! module for one way of binding a kernel's arguments. A source's own constants and functions, of
+//! scalars and vectors to a scalar, may stand outside of all namespaces. What neither knows is an
+//! error that names the construct, the kernel and the line.
 //!
 //! # What the generated entry point assumes
 //! Every binding is an array of u32 words, atomic where narrow elements are stored or atomics
@@ -41,7 +42,7 @@ use std::sync::Arc;
 pub use error::Error;
 pub use types::{Scalar, Type};
 
-use ast::{KernelSyntax, Parameter};
+use ast::{Declaration, HelperSyntax, KernelSyntax, Parameter};
 use usage::Usage;
 
 /// The element type of a buffer argument.
@@ -50,6 +51,7 @@ pub type Element = Type;
 /// Whether a kernel writes an argument's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
+    /// Only read.
     Read,
     /// Written or atomically updated somewhere in the body.
     ReadWrite,
@@ -59,7 +61,12 @@ pub enum Access {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
     /// A pointer into device memory, set by `set_arg_tensor`.
-    Buffer { element: Element, access: Access },
+    Buffer {
+        /// The element's type.
+        element: Element,
+        /// Whether the kernel writes it.
+        access: Access,
+    },
     /// An integer by reference (`constant long&`), set by `set_arg_int`.
     Int,
 }
@@ -67,9 +74,11 @@ pub enum ParamKind {
 /// An argument of a kernel; what Metal itself provides (`[[thread_position_in_grid]]`) is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param {
+    /// As the source names it.
     pub name: String,
     /// The index that `set_arg_*` uses: `[[buffer(i)]]`, else the position among the arguments.
     pub index: u32,
+    /// What it is.
     pub kind: ParamKind,
 }
 
@@ -82,7 +91,21 @@ pub struct Library {
 impl Library {
     /// Finds and parses all kernels of `source`. A source without any is an empty library.
     pub fn parse(source: &str) -> Result<Self, Error> {
-        let sites = scan::kernels(source);
+        let scan::Sites { kernels: sites, helpers, constants } = scan::sites(source);
+        let constants: Arc<[Declaration]> = constants
+            .iter()
+            .filter_map(|&start| parser::parse_constants(source, start).ok())
+            .flatten()
+            .collect();
+        // One that cannot be parsed is an unknown function to whoever calls it.
+        let helpers: Arc<[Helper]> = helpers
+            .iter()
+            .filter_map(|site| {
+                let syntax = parser::parse_helper(source, site.start).ok()?;
+                let usage = Usage::of(&syntax.body);
+                (syntax.name == site.name).then_some(Helper { syntax, usage })
+            })
+            .collect();
         let mut kernels = Vec::with_capacity(sites.len());
         let (mut line, mut counted) = (1_u32, 0_usize);
         for (position, site) in sites.iter().enumerate() {
@@ -97,15 +120,18 @@ impl Library {
             let text: Arc<str> = source[site.line_start..end].into();
             let syntax = parser::parse_kernel(&text, site.parameters - site.line_start)
                 .map_err(|fault| fault.locate(site.name, &text, line))?;
-            kernels.push(Kernel::new(site, text, line, syntax));
+            let own = (Arc::clone(&helpers), Arc::clone(&constants));
+            kernels.push(Kernel::new(site, text, line, syntax, own));
         }
         Ok(Self { kernels })
     }
 
+    /// The kernel of this name.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
+    /// All kernels, in the order of the source.
     pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
         self.kernels.iter()
     }
@@ -122,10 +148,26 @@ pub struct Kernel {
     first_line: u32,
     syntax: KernelSyntax,
     usage: Usage,
+    helpers: Arc<[Helper]>,
+    /// `constant T NAME = value;` outside of all functions.
+    constants: Arc<[Declaration]>,
+}
+
+/// A function of the source's own, of values to a value.
+#[derive(Clone, Debug)]
+struct Helper {
+    syntax: HelperSyntax,
+    usage: Usage,
 }
 
 impl Kernel {
-    fn new(site: &scan::Site<'_>, text: Arc<str>, first_line: u32, syntax: KernelSyntax) -> Self {
+    fn new(
+        site: &scan::Site<'_>,
+        text: Arc<str>,
+        first_line: u32,
+        syntax: KernelSyntax,
+        (helpers, constants): (Arc<[Helper]>, Arc<[Declaration]>),
+    ) -> Self {
         let usage = Usage::of(&syntax.body);
         let params = syntax.parameters.iter().filter_map(|parameter| match parameter {
             Parameter::Buffer { name, index, ty, constant, .. } => {
@@ -147,9 +189,12 @@ impl Kernel {
             first_line,
             syntax,
             usage,
+            helpers,
+            constants,
         }
     }
 
+    /// The function's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -200,7 +245,10 @@ pub enum ParamsPlace {
     Immediates,
     /// A read-only storage buffer of as many bytes in this binding of group 0, the one after the
     /// last slot.
-    Storage { binding: u32 },
+    Storage {
+        /// The binding's number.
+        binding: u32,
+    },
 }
 
 /// The order of the parameter words, u32 each, that a dispatch hands to the shader:
@@ -209,7 +257,9 @@ pub enum ParamsPlace {
 /// argument its low and its high word. Zeros fill up to a multiple of four words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamWords {
+    /// Buffer arguments.
     pub buffers: u32,
+    /// Integer arguments.
     pub ints: u32,
 }
 
@@ -244,6 +294,8 @@ pub struct Program {
     pub module: naga::Module,
     /// Per slot, whether its binding is read-write.
     pub writable: Vec<bool>,
+    /// Where the kernel finds its parameter words.
     pub params: ParamsPlace,
+    /// How many words there are.
     pub words: ParamWords,
 }

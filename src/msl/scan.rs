@@ -4,6 +4,8 @@
 //! used of those is known by name, so that the headers are only skipped: comments, strings and
 //! preprocessor lines are passed over, and `kernel void NAME(` starts a kernel.
 
+use super::types::Type;
+
 /// Where a kernel stands in a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Site<'a> {
@@ -16,12 +18,46 @@ pub(super) struct Site<'a> {
     pub max_threads: Option<u32>,
 }
 
-/// All kernels of `source`, in its order.
-pub(super) fn kernels(source: &str) -> Vec<Site<'_>> {
-    let mut sites = Vec::new();
-    let mut words = Words { source, at: 0, line_has_code: false };
+/// Where a function outside of all namespaces may be defined: it takes what precedes its name for
+/// a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HelperSite<'a> {
+    pub name: &'a str,
+    /// Byte offset of its type.
+    pub start: usize,
+}
+
+/// What a source holds, in its order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sites<'a> {
+    pub kernels: Vec<Site<'a>>,
+    /// What may be functions of its own.
+    pub helpers: Vec<HelperSite<'a>>,
+    /// Where what may be constants of its own starts, as byte offsets.
+    pub constants: Vec<usize>,
+}
+
+pub(super) fn sites(source: &str) -> Sites<'_> {
+    let mut sites = Sites::default();
+    let mut words = Words { source, at: 0, line_has_code: false, depth: 0 };
+    let mut previous = ("", 0);
     let mut max_threads = None;
     while let Some((word, start)) = words.next() {
+        let (before, before_start) = std::mem::replace(&mut previous, (word, start));
+        if words.depth == 0
+            && Type::from_name(before).is_some()
+            && source[words.at..].trim_start().starts_with('(')
+        {
+            sites.helpers.push(HelperSite { name: word, start: before_start });
+        }
+        if words.depth == 0 && word == "constant" && before != "constexpr" {
+            // `constant T NAME = ...;`: nothing else comes before the `=`.
+            let rest = &source[words.at..];
+            let sign = rest.find(['=', ',', '(', ')', '{', '}', ';', '*', '&', '[', '"', '#', '/']);
+            if sign.is_some_and(|sign| rest[sign..].starts_with('=')) {
+                sites.constants.push(start);
+            }
+        }
         match word {
             "max_total_threads_per_threadgroup" => {
                 max_threads = number_in_parentheses(&source[words.at..]);
@@ -32,7 +68,7 @@ pub(super) fn kernels(source: &str) -> Vec<Site<'_>> {
                 };
                 max_threads = None;
                 words.at = site.parameters;
-                sites.push(site);
+                sites.kernels.push(site);
             }
             "namespace" | "struct" | "template" => max_threads = None,
             _ => {}
@@ -72,6 +108,8 @@ struct Words<'a> {
     source: &'a str,
     at: usize,
     line_has_code: bool,
+    /// Braces that are open.
+    depth: usize,
 }
 
 impl<'a> Words<'a> {
@@ -98,6 +136,11 @@ impl<'a> Words<'a> {
                 }
                 b'0'..=b'9' => self.at = self.past_word(self.at),
                 _ => {
+                    match byte {
+                        b'{' => self.depth += 1,
+                        b'}' => self.depth = self.depth.saturating_sub(1),
+                        _ => {}
+                    }
                     self.line_has_code |= !byte.is_ascii_whitespace();
                     self.at += 1;
                 }
@@ -152,7 +195,7 @@ mod tests {
             template <typename T> T kernel_of(T kernel);\n\
             [[max_total_threads_per_threadgroup(12)]]\n  kernel void yes (device float* a) {}\n\
             [[kernel]] void also(device float* a) {}\n";
-        let sites = kernels(source);
+        let sites = sites(source).kernels;
         let found: Vec<_> = sites.iter().map(|site| (site.name, site.max_threads)).collect();
         assert_eq!(found, [("yes", Some(12)), ("also", None)]);
         assert!(sites.iter().all(|site| source[site.parameters..].starts_with('(')));
@@ -161,7 +204,7 @@ mod tests {
     #[test]
     fn survives_open_ends() {
         for source in ["\"abc\\", "/* x", "# \\", "kernel void", "kernel void a", "", "kernel"] {
-            assert_eq!(kernels(source), []);
+            assert_eq!(sites(source), Sites::default());
         }
     }
 }

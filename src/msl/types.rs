@@ -3,17 +3,29 @@
 /// A scalar type of Metal's C++. `long` has 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scalar {
+    /// `bool`, one byte.
     Bool,
+    /// Signed, 8 bits.
     Char,
+    /// Unsigned, 8 bits.
     UChar,
+    /// Signed, 16 bits.
     Short,
+    /// Unsigned, 16 bits.
     UShort,
+    /// Signed, 32 bits.
     Int,
+    /// Unsigned, 32 bits.
     UInt,
+    /// Signed, 64 bits.
     Long,
+    /// Unsigned, 64 bits.
     ULong,
+    /// IEEE binary16.
     Half,
+    /// The upper half of a binary32.
     BFloat,
+    /// IEEE binary32.
     Float,
 }
 
@@ -41,14 +53,17 @@ impl Scalar {
         }
     }
 
+    /// half, bfloat or float.
     pub const fn is_float(self) -> bool {
         matches!(self, Self::Half | Self::BFloat | Self::Float)
     }
 
+    /// bool or an integer.
     pub const fn is_integer(self) -> bool {
         !self.is_float()
     }
 
+    /// Whether negative values exist.
     pub const fn is_signed(self) -> bool {
         matches!(self, Self::Char | Self::Short | Self::Int | Self::Long) || self.is_float()
     }
@@ -127,11 +142,14 @@ impl Scalar {
 /// A scalar (`lanes` 1) or a vector of 2 to 4 lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Type {
+    /// The type of a lane.
     pub scalar: Scalar,
+    /// 1 to 4.
     pub lanes: u8,
 }
 
 impl Type {
+    /// One lane.
     pub const fn scalar(scalar: Scalar) -> Self {
         Self { scalar, lanes: 1 }
     }

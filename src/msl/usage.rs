@@ -62,7 +62,12 @@ impl Usage {
                 self.expr(condition);
                 self.statement(body);
             }
-            StmtKind::Return | StmtKind::Break | StmtKind::Continue | StmtKind::Empty => {}
+            StmtKind::Return(value) => {
+                if let Some(value) = value {
+                    self.expr(value);
+                }
+            }
+            StmtKind::Break | StmtKind::Continue | StmtKind::Empty => {}
         }
     }
 

@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Layout, contiguous_strides};
 use crate::runtime::{Launch, Operand, Runtime};
-use crate::tensor::{DeviceType, Tensor};
+use crate::tensor::Tensor;
 
 const POSITIONS: (&str, &str) = ("index_positions", shader!("ops/index_positions.wgsl"));
 const GATHER: (&str, &str) = ("index_gather", shader!("ops/index_gather.wgsl"));
@@ -175,7 +175,7 @@ impl Runtime {
         if work == input.dtype && layout.is_contiguous() {
             return Ok(result);
         }
-        let out = self.empty(layout, input.dtype, DeviceType::Mps)?;
+        let out = self.empty(layout, input.dtype, crate::tensor::DeviceType::Mps)?;
         self.copy(&out, &result, true)?;
         Ok(out)
     }
@@ -209,7 +209,7 @@ impl Runtime {
         if index.numel() > 0 {
             let index_layout = Layout::contiguous(index.sizes())?;
             let mut strides = contiguous_strides(input.sizes())?;
-            let stride = strides.get_mut(axis).map_or(1, |stride| std::mem::take(stride));
+            let stride = strides.get_mut(axis).map_or(1, std::mem::take);
             let positions = self.positions(
                 OPERATOR,
                 index.sizes(),
@@ -250,7 +250,7 @@ impl Runtime {
     /// [`Error::NotSupported`] for a dtype that is no number.
     pub fn fill_scalar(&self, tensor: &Tensor, value: f64) -> Result<()> {
         let bytes = value.to_ne_bytes();
-        let number = self.from_bytes(&bytes, &[], DType::F64, DeviceType::Cpu)?;
+        let number = self.from_bytes(&bytes, &[], DType::F64, crate::tensor::DeviceType::Cpu)?;
         let one = self.empty(Layout::contiguous(&[])?, tensor.dtype, tensor.device())?;
         self.copy(&one, &number, true)?;
         self.copy(tensor, &one, true)

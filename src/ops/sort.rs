@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Layout};
 use crate::runtime::{Launch, Operand, Runtime};
-use crate::tensor::{DeviceType, Tensor};
+use crate::tensor::Tensor;
 
 const KEYS: (&str, &str) = ("sort_keys", shader!("ops/sort_keys.wgsl"));
 const LOCAL: (&str, &str) = ("sort_local", shader!("ops/sort_local.wgsl"));
@@ -76,8 +76,8 @@ impl Runtime {
         layout: Layout,
     ) -> Result<(Tensor, Tensor)> {
         let kind = key_kind(operator, input.dtype)?;
-        let values = self.empty(layout.clone(), input.dtype, DeviceType::Mps)?;
-        let indices = self.empty(layout.clone(), DType::I64, DeviceType::Mps)?;
+        let values = self.empty(layout.clone(), input.dtype, crate::tensor::DeviceType::Mps)?;
+        let indices = self.empty(layout.clone(), DType::I64, crate::tensor::DeviceType::Mps)?;
         if values.numel() == 0 {
             return Ok((values, indices));
         }

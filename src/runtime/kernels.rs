@@ -9,7 +9,7 @@
 use super::Runtime;
 use super::mirrors::Mirror;
 use crate::error::{Error, Result};
-use crate::gpu::{Binding, Buffer, BufferKind, Gpu, Pipeline, PipelineKey, Shader, Usage};
+use crate::gpu::{Binding, Buffer, BufferKind, Gpu, Pipeline, PipelineKey, Shader, Stream, Usage};
 use crate::memory::Storage;
 use crate::msl::{self, Access, ParamKind, ParamWords, ParamsPlace};
 use crate::tensor::Tensor;
@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 /// The kernels of one Metal source.
@@ -253,7 +254,8 @@ impl Runtime {
         arguments: &mut Arguments,
         grid: Grid,
     ) -> Result<()> {
-        let result = self.encode_kernel(function, arguments, grid);
+        log::trace!("dispatch {} over {:?}", function.kernel.name(), grid.threads);
+        let result = without_panic(|| self.encode_kernel(function, arguments, grid));
         if let Err(error) = &result {
             for &(index, kind) in &function.params {
                 if let (Kind::Buffer { writes: true }, Some(storage)) =
@@ -333,10 +335,10 @@ impl Runtime {
                 self.inner.staging.lock().give(gpu, parameters.clone());
             }
         }
+        watch_mirrored(&mut stream, &bound.buffers);
         stream.dispatch(gpu, &variant.pipeline, &bindings, bytes, fold)?;
-        let submission = stream.current();
         drop(stream);
-        self.note_writes(&bound.buffers, submission);
+        self.note_writes(&bound.buffers);
         Ok(())
     }
 
@@ -404,14 +406,36 @@ impl Runtime {
     }
 
     /// Notes what a recorded dispatch writes.
-    pub(super) fn note_writes(&self, buffers: &[BoundBuffer], submission: u64) {
+    pub(super) fn note_writes(&self, buffers: &[BoundBuffer]) {
         for argument in buffers.iter().filter(|argument| argument.writes) {
             argument.storage.written();
             if let Some(mirror) = &argument.mirror {
-                argument.storage.usage().note(submission, true);
                 self.mirror_written(mirror);
             }
         }
+    }
+}
+
+/// Runs `encode`; a panic is an error like any other, so that what should have been written
+/// is marked as lost.
+pub(super) fn without_panic(encode: impl FnOnce() -> Result<()>) -> Result<()> {
+    catch_unwind(AssertUnwindSafe(encode)).unwrap_or_else(|payload| {
+        let text = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_default();
+        // Its destructor may panic in its turn.
+        std::mem::forget(payload);
+        Err(Error::Internal(format!("a panic while a kernel was encoded: {text}")))
+    })
+}
+
+/// Before a dispatch that writes device copies of host memory is recorded: if it fails, the
+/// memory that they stand for has no valid contents either.
+pub(super) fn watch_mirrored(stream: &mut Stream, buffers: &[BoundBuffer]) {
+    for argument in buffers.iter().filter(|argument| argument.writes && argument.mirror.is_some()) {
+        stream.watch(argument.storage.usage());
     }
 }
 
@@ -612,7 +636,7 @@ impl KernelFunction {
         let [library, index] = self.digest;
         let digest = PipelineKey::Digest([library, index, hasher.finish(), 0]);
         let aliased = key.aliased;
-        let module = program.module;
+        let module = Box::new(program.module);
         let pipeline = gpu.pipeline(&digest, || Ok(Shader::Module { module, aliased }))?;
         let variant = Arc::new(Variant {
             pipeline,

@@ -1,7 +1,7 @@
 //! Dispatches of this crate's own kernels over tensors.
 
 use super::Runtime;
-use super::kernels::{BoundBuffer, poison};
+use super::kernels::{BoundBuffer, poison, watch_mirrored, without_panic};
 use crate::error::{Error, Result};
 use crate::gpu::{Binding, PipelineKey, Shader};
 use crate::tensor::Tensor;
@@ -57,7 +57,7 @@ impl Runtime {
         launch: Launch<'_>,
         params: impl FnOnce(&[u32]) -> SmallVec<[u32; 32]>,
     ) -> Result<()> {
-        let result = self.encode_launch(launch, params);
+        let result = without_panic(|| self.encode_launch(launch, params));
         if let Err(error) = &result {
             for operand in launch.operands.iter().filter(|operand| operand.writes) {
                 poison(&operand.tensor.storage, error);
@@ -123,13 +123,13 @@ impl Runtime {
             Ok(Shader::Wgsl { text: launch.wgsl, constants: launch.constants, aliased })
         })?;
         let words = params(&offsets);
-        let submission = {
+        {
             let mut stream = self.inner.stream.lock();
+            watch_mirrored(&mut stream, &bound);
             let bytes = bytemuck::cast_slice(&words);
             stream.dispatch(gpu, &pipeline, &bindings, bytes, launch.groups)?;
-            stream.current()
-        };
-        self.note_writes(&bound, submission);
+        }
+        self.note_writes(&bound);
         Ok(())
     }
 }

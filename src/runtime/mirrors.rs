@@ -7,11 +7,12 @@
 use super::Runtime;
 use super::transfer::Side;
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::Layout;
 use crate::memory::Storage;
 use crate::tensor::DeviceType;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, ReentrantMutex};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,8 +21,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug, Default)]
 pub struct Mirrors {
     written: Mutex<Vec<Mirror>>,
-    /// The length of `written`, so that a wait without any looks no further.
+    /// At least the length of `written`, so that a wait without any looks no further; not 0
+    /// before all that was brought back is there.
     count: AtomicUsize,
+    /// Held while contents are brought back: others wait for that.
+    settling: ReentrantMutex<()>,
 }
 
 /// A device copy of the host's bytes at `range`.
@@ -46,8 +50,11 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
 }
 
 fn addresses(storage: &Storage) -> Range<usize> {
-    let start = storage.address();
-    start..start.saturating_add(usize::try_from(storage.bytes()).unwrap_or(usize::MAX))
+    span(storage.address(), storage.bytes())
+}
+
+fn span(start: usize, bytes: u64) -> Range<usize> {
+    start..start.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
 impl Runtime {
@@ -105,29 +112,77 @@ impl Runtime {
     /// Before the host reads or writes a storage through its pointer: brings back what
     /// queued work has written there.
     pub(super) fn settle(&self, storage: &Storage) -> Result<()> {
-        if self.inner.mirrors.touches(&addresses(storage)) { self.settle_all() } else { Ok(()) }
+        self.settle_range(&addresses(storage))
     }
 
-    /// Waits for the work that writes mirrors and brings their contents back.
-    ///
-    /// # Errors
-    /// The first failure of that work; the host memory concerned is left as it was.
-    pub(super) fn settle_all(&self) -> Result<()> {
+    fn settle_range(&self, range: &Range<usize>) -> Result<()> {
         if self.inner.mirrors.count.load(Ordering::Acquire) == 0 {
             return Ok(());
         }
-        let written = {
-            let mut written = self.inner.mirrors.written.lock();
-            self.inner.mirrors.count.store(0, Ordering::Release);
-            std::mem::take(&mut *written)
+        let _settling = self.inner.mirrors.settling.lock();
+        if self.inner.mirrors.touches(range) { self.settle_all() } else { Ok(()) }
+    }
+
+    /// The last tensor over host memory goes, and nothing may write there any more. For memory
+    /// of the caller's, what work has yet to write there is waited for.
+    pub(super) fn settle_for_good(&self, address: usize, bytes: u64, borrowed: bool) {
+        let mirrors = &self.inner.mirrors;
+        if mirrors.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let range = address..address.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX));
+        gpu::outlive(|| self.settle_last(range, borrowed));
+    }
+
+    fn settle_last(&self, range: Range<usize>, borrowed: bool) {
+        let mirrors = &self.inner.mirrors;
+        let _settling = mirrors.settling.lock();
+        let forget = |which: &dyn Fn(&Mirror) -> bool| {
+            let mut written = mirrors.written.lock();
+            written.retain(|mirror| !which(mirror));
+            mirrors.count.store(written.len(), Ordering::Release);
         };
+        if !borrowed {
+            // Nobody will see what is written to all of these.
+            forget(&|m| range.start <= m.range.start && m.range.end <= range.end);
+        }
+        if let Err(error) = self.settle_range(&range) {
+            log::error!("memory at {range:#x?} lacks what the GPU should have written: {error}");
+            forget(&|m| overlap(&m.range, &range));
+        }
+    }
+
+    /// Waits for the work that writes mirrors and brings their contents back. The memory of
+    /// work that failed is left as it was: its tensors say so.
+    ///
+    /// # Errors
+    /// The first failure to bring contents back, which is tried again at the next wait.
+    pub(super) fn settle_all(&self) -> Result<()> {
+        let mirrors = &self.inner.mirrors;
+        if mirrors.count.load(Ordering::Acquire) == 0 {
+            return Ok(());
+        }
+        let _settling = mirrors.settling.lock();
+        let written = std::mem::take(&mut *mirrors.written.lock());
+        if written.is_empty() {
+            return Ok(());
+        }
         let mut result = Ok(());
+        let mut left = Vec::new();
         for mirror in written {
             let bytes = mirror.range.len() as u64;
             let host = self.inner.memory.borrow(mirror.range.start, bytes, DeviceType::Cpu);
-            let moved = self.move_bytes(&host, &mirror.storage, bytes);
-            result = result.and(moved);
+            match self.move_bytes(&host, &mirror.storage, bytes) {
+                Ok(()) | Err(Error::Poisoned(_)) => {}
+                Err(error) => {
+                    left.push(mirror);
+                    result = result.and(Err(error));
+                }
+            }
         }
+        let mut written = mirrors.written.lock();
+        written.append(&mut left);
+        mirrors.count.store(written.len(), Ordering::Release);
         result
     }
 

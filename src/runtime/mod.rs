@@ -2,8 +2,8 @@
 //!
 //! Everything that the C functions do is here, with [`Result`] and without `unsafe` for
 //! callers. Calls take effect in the order in which they are made; GPU work is recorded
-//! and submitted in batches. Locks are taken in the order packed view, stream, memory,
-//! and none is held while waiting for the GPU.
+//! and submitted in batches. Locks are taken in the order packed view, mirrors, stream,
+//! memory; the last two are not held while waiting for the GPU.
 
 mod kernels;
 mod launch;
@@ -16,10 +16,11 @@ pub use kernels::{Arguments, Grid, KernelFunction, KernelLibrary, poison_tensor}
 pub(crate) use launch::{Launch, Operand};
 
 pub use crate::config::{Backend, Config, CopyEngine, MemoryMode, Views};
+pub(crate) use crate::gpu::check_fork;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::gpu::{self, Gpu, Stream};
+use crate::gpu::{self, Gpu, Stream, Timer};
 use crate::layout::Layout;
 use crate::memory::{Manager, Storage};
 use crate::tensor::{DeviceType, Tensor};
@@ -101,7 +102,7 @@ impl Runtime {
         if let Some(error) = broken {
             let _ = gpu.set(Err(error));
         }
-        Runtime {
+        let runtime = Runtime {
             inner: Arc::new(Inner {
                 gpu,
                 memory: Arc::new(Manager::new(config.pool_bytes, config.memory_limit)),
@@ -114,7 +115,14 @@ impl Runtime {
                 packs_skipped: AtomicU64::new(0),
                 config,
             }),
-        }
+        };
+        let weak = Arc::downgrade(&runtime.inner);
+        runtime.inner.memory.set_before_return(Box::new(move |address, bytes, borrowed| {
+            if let Some(inner) = weak.upgrade() {
+                Runtime { inner }.settle_for_good(address, bytes, borrowed);
+            }
+        }));
+        runtime
     }
 
     /// The process's runtime, set up by the environment. Made at the first call and never
@@ -148,7 +156,8 @@ impl Runtime {
             Ok(gpu)
         });
         match gpu {
-            Ok(gpu) => Ok(gpu.as_ref()),
+            Ok(Some(gpu)) => gpu.check().map(|()| Some(gpu)),
+            Ok(None) => Ok(None),
             Err(error) => Err(error.clone()),
         }
     }
@@ -168,6 +177,7 @@ impl Runtime {
             self.gpu()?;
         }
         let bytes = layout.end_bytes(dtype.size())?;
+        log::trace!("empty {:?} {:?} {dtype} {device:?}", layout.sizes(), layout.strides());
         let storage = self.inner.memory.allocate(bytes, device)?;
         Tensor::new(storage, layout, dtype)
     }
@@ -221,6 +231,7 @@ impl Runtime {
     /// As [`Runtime::empty`].
     pub fn malloc(&self, bytes: u64) -> Result<usize> {
         self.gpu()?;
+        log::trace!("malloc {bytes}");
         let storage = self.inner.memory.allocate(bytes, DeviceType::Mps)?;
         let address = storage.address();
         if address != 0 {
@@ -253,6 +264,12 @@ impl Runtime {
     /// The first failure of queued work since the last call.
     pub fn synchronize(&self) -> Result<()> {
         let Some(gpu) = self.started_gpu() else { return Ok(()) };
+        log::trace!("synchronize");
+        gpu.check()?;
+        gpu::outlive(|| self.finish(gpu))
+    }
+
+    fn finish(&self, gpu: &Gpu) -> Result<()> {
         let last = {
             let mut stream = self.inner.stream.lock();
             // What fails here is reported below, once.
@@ -266,13 +283,41 @@ impl Runtime {
         }
     }
 
-    /// Waits until a submission is complete; at once where it is, or for 0.
+    /// Seconds that the GPU spends on what `work` queues, by its own clock, and waits for it;
+    /// `None` where the adapter has no timestamps.
+    ///
+    /// # Errors
+    /// What `work` returns; the first failure of queued work.
+    pub fn gpu_seconds(&self, work: impl FnOnce() -> Result<()>) -> Result<Option<f64>> {
+        let timer = match self.gpu()? {
+            Some(gpu) => Timer::new(gpu)?.map(|timer| (gpu, timer)),
+            None => None,
+        };
+        let Some((gpu, timer)) = timer else {
+            work()?;
+            self.synchronize()?;
+            return Ok(None);
+        };
+        self.synchronize()?;
+        timer.start(gpu, &mut self.inner.stream.lock());
+        let result = work();
+        timer.stop(gpu, &mut self.inner.stream.lock());
+        self.synchronize()?;
+        result?;
+        timer.seconds(gpu).map(Some)
+    }
+
+    /// Waits until a submission is complete; at once where it is, or for 0. One that failed
+    /// is over as well: what it should have written says so.
     fn wait_for(&self, submission: u64) -> Result<()> {
         let Some(gpu) = self.started_gpu() else { return Ok(()) };
         if submission > gpu.completed() {
-            let index = self.inner.stream.lock().reach(gpu, submission)?;
-            if let Some(index) = index {
-                gpu.wait(index)?;
+            gpu.check()?;
+            let index = self.inner.stream.lock().reach(gpu, submission);
+            match index {
+                Ok(Some(index)) => gpu.wait(index)?,
+                Ok(None) => {}
+                Err(_) => gpu.check()?,
             }
         }
         self.settle_all()
@@ -286,7 +331,7 @@ impl Runtime {
         self.inner.memory.empty_pool();
         self.inner.staging.lock().clear();
         match self.started_gpu() {
-            Some(gpu) => self.inner.stream.lock().flush(gpu),
+            Some(gpu) => gpu::outlive(|| self.inner.stream.lock().flush(gpu)),
             None => Ok(()),
         }
     }

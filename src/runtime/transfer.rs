@@ -67,6 +67,15 @@ impl Runtime {
         // Data that leaves the host is taken before this returns, and data that reaches
         // it is there: waiting less would be allowed, and is not needed to be fast.
         let _ = non_blocking;
+        log::trace!(
+            "copy {:?} {} {:?} from {:?} {} {:?}",
+            dst.sizes(),
+            dst.dtype,
+            dst.device(),
+            src.sizes(),
+            src.dtype,
+            src.device()
+        );
         if dst.dtype != src.dtype {
             check_convertible(dst.dtype, src.dtype)?;
         }
@@ -129,10 +138,10 @@ impl Runtime {
                     return Err(Error::Internal("a GPU buffer without a GPU".into()));
                 };
                 let mut stream = self.inner.stream.lock();
-                if dst.covers() {
-                    dst.storage.usage().heal();
-                }
                 encode_copy(&mut stream, gpu, (to, dst), (from, src))?;
+                if dst.covers() {
+                    dst.storage.heal();
+                }
             }
             ((Some(to), Some(from)), _) => self.copy_on_host((dst, to), (src, from))?,
             ((None, Some(from)), (Some(to), _)) => self.upload((dst, to), (src, from))?,
@@ -197,7 +206,7 @@ impl Runtime {
         self.settle(src.storage)?;
         self.wait_for(src.storage.last_write())?;
         src.storage.check()?;
-        let staged = self.inner.staging.lock().take(gpu, bytes, BufferKind::Upload)?;
+        let staged = self.stage(gpu, bytes, BufferKind::Upload)?;
         let pointer = staged
             .host_pointer()
             .ok_or_else(|| Error::Internal("a staging buffer is not mapped".into()))?;
@@ -209,11 +218,8 @@ impl Runtime {
         }
         staged.flush_host_writes(gpu);
         let mut stream = self.inner.stream.lock();
-        if dst.covers() {
-            dst.storage.usage().heal();
-        }
         let offset = (dst.layout.offset() as u64).saturating_mul(dst.dtype.size() as u64);
-        if dst.layout.is_contiguous() && offset % 4 == 0 && bytes % 4 == 0 {
+        if dst.layout.is_contiguous() && offset.is_multiple_of(4) && bytes.is_multiple_of(4) {
             stream.copy(gpu, (&staged, 0), (to, offset), bytes)?;
         } else {
             let between = self.inner.memory.allocate(bytes, DeviceType::Mps)?;
@@ -224,9 +230,24 @@ impl Runtime {
             let between = Side { storage: &between, layout: &dense, dtype: dst.dtype };
             encode_copy(&mut stream, gpu, (to, dst), (buffer, between))?;
         }
+        if dst.covers() {
+            dst.storage.heal();
+        }
         drop(stream);
         self.inner.staging.lock().give(gpu, staged);
         Ok(())
+    }
+
+    /// A staging buffer; where there is no memory for one, the pool makes room.
+    fn stage(&self, gpu: &Gpu, bytes: u64, kind: BufferKind) -> Result<Arc<Buffer>> {
+        let first = self.inner.staging.lock().take(gpu, bytes, kind);
+        match first {
+            Err(Error::OutOfMemory { .. }) => {
+                self.inner.memory.make_room();
+                self.inner.staging.lock().take(gpu, bytes, kind)
+            }
+            result => result,
+        }
     }
 
     /// Device to host memory, packed through staging buffers; waits for the source.
@@ -243,10 +264,25 @@ impl Runtime {
             }
             return Ok(());
         }
+        match self.download_piece((dst, to), (src, from), bytes) {
+            // The copy was in one batch with work of others that failed.
+            Err(Error::Poisoned(_)) if src.storage.check().is_ok() => {
+                self.download_piece((dst, to), (src, from), bytes)
+            }
+            result => result,
+        }
+    }
+
+    fn download_piece(
+        &self,
+        (dst, to): (Side<'_>, NonNull<u8>),
+        (src, from): (Side<'_>, &Arc<Buffer>),
+        bytes: u64,
+    ) -> Result<()> {
         let Some(gpu) = self.gpu()? else {
             return Err(Error::Internal("a GPU buffer without a GPU".into()));
         };
-        let staged = self.inner.staging.lock().take(gpu, bytes, BufferKind::Download)?;
+        let staged = self.stage(gpu, bytes, BufferKind::Download)?;
         let pointer = staged
             .host_pointer()
             .ok_or_else(|| Error::Internal("a staging buffer is not mapped".into()))?;
@@ -255,7 +291,7 @@ impl Runtime {
         let words = bytes.next_multiple_of(4);
         let submission = {
             let mut stream = self.inner.stream.lock();
-            if src.layout.is_contiguous() && offset % 4 == 0 {
+            if src.layout.is_contiguous() && offset.is_multiple_of(4) {
                 stream.copy(gpu, (from, offset), (&staged, 0), words)?;
             } else {
                 let between = self.inner.memory.allocate(bytes, DeviceType::Mps)?;

@@ -33,6 +33,7 @@ impl Runtime {
         device: DeviceType,
     ) -> Result<Tensor> {
         let address = data as usize;
+        log::trace!("blob {address:#x} {:?} {dtype} {device:?}", layout.sizes());
         let bytes = layout.end_bytes(dtype.size())?;
         if address == 0 && bytes > 0 {
             return Err(Error::invalid("data", "null", format!("{bytes} bytes are needed")));
@@ -51,7 +52,7 @@ impl Runtime {
             self.refresh_cache(&tensor)?;
             return Ok(tensor);
         }
-        if self.inner.memory.is_reserved(address) {
+        if bytes > 0 && self.inner.memory.is_reserved(address) {
             return Err(Error::invalid(
                 "data",
                 format_args!("{address:#x}"),
@@ -89,21 +90,23 @@ impl Runtime {
                 format!("added to the offset {} it leaves the storage", of.layout.offset()),
             ));
         };
+        log::trace!("view {sizes:?} {strides:?} at {offset} of {:?}", of.sizes());
         let layout = Layout::new(sizes, strides, offset)?;
-        let mut view = Tensor::new(of.storage.clone(), layout, of.dtype)?;
-        if view.device() == DeviceType::Mps
+        let packed = if of.device() == DeviceType::Mps
             && self.inner.config.views == Views::Packed
-            && !view.layout.is_packed()
+            && !layout.is_packed()
         {
-            view.packed = Some(Arc::new(PackedView {
-                base: view.storage.clone(),
-                strided: view.layout.clone(),
+            Some(Arc::new(PackedView {
+                base: of.storage.clone(),
+                strided: layout.clone(),
                 dense: Layout::contiguous(sizes)?,
-                dtype: view.dtype,
+                dtype: of.dtype,
                 cache: Mutex::default(),
-            }));
-        }
-        Ok(view)
+            }))
+        } else {
+            None
+        };
+        Tensor::with_dense(of.storage.clone(), layout, of.dtype, packed)
     }
 
     /// A view with `of`'s rank and `of`'s own offset.
@@ -193,6 +196,24 @@ impl Runtime {
         Ok(storage.address() as *mut u8)
     }
 
+    /// A contiguous tensor with the values of now: a packed view's dense buffer, filled where
+    /// the base was written since; any other tensor that is contiguous itself; else a clone.
+    ///
+    /// # Errors
+    /// As [`Runtime::copy`].
+    pub fn packed(&self, tensor: &Tensor) -> Result<Tensor> {
+        if let Some(view) = &tensor.packed {
+            let storage = self.fill(view)?;
+            return Tensor::new(storage, view.dense.clone(), view.dtype);
+        }
+        if tensor.layout.is_contiguous() {
+            return Ok(tensor.clone());
+        }
+        let out = self.empty(Layout::contiguous(tensor.sizes())?, tensor.dtype, tensor.device())?;
+        self.copy(&out, tensor, true)?;
+        Ok(out)
+    }
+
     /// The dense buffer of a view, made if need be, its contents not looked at.
     fn cache_of(&self, view: &Arc<PackedView>) -> Result<Arc<crate::memory::Storage>> {
         let mut cache = view.cache.lock();
@@ -224,7 +245,8 @@ impl Runtime {
         let storage = self.ensure_cache(view, &mut cache)?;
         // Read before the copy is recorded: a write that comes between is seen next time.
         let version = view.base.version();
-        if cache.filled == version {
+        // Memory of the caller's has other ways in: another blob over it, or the caller.
+        if cache.filled == version && !view.base.is_borrowed() {
             self.inner.packs_skipped.fetch_add(1, Relaxed);
             return Ok(storage);
         }

@@ -1,6 +1,9 @@
 //! The kernels on an adapter against the plain walk, bit for bit, with every byte
 //! outside the view as it was. Without an adapter all of these show as ignored.
 
+#[path = "../support/cases.rs"]
+#[allow(dead_code)]
+mod cases;
 #[path = "../support/gpu.rs"]
 mod gpu;
 #[path = "../support/layouts.rs"]
@@ -17,12 +20,14 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+type Test = Box<dyn FnOnce(&Gpu) -> Result<(), Failed> + Send>;
+
 static GPU: LazyLock<Option<Gpu>> = LazyLock::new(Gpu::new);
 
 fn main() {
     let arguments = Arguments::from_args();
     let absent = !arguments.list && GPU.is_none();
-    let trial = |name: String, test: Box<dyn FnOnce(&Gpu) -> Result<(), Failed> + Send>| {
+    let trial = |name: String, test: Test| {
         let run = move || match GPU.as_ref() {
             Some(gpu) => test(gpu),
             None => Err("there is no adapter".into()),
@@ -51,6 +56,7 @@ fn main() {
             Box::new(move |gpu| large(gpu, element)),
         ));
     }
+    trials.push(trial("views_that_broke_other_libraries".into(), Box::new(known_views)));
     for &dtype in conversions::NUMBERS {
         trials.push(trial(
             format!("conversions_from_{dtype}"),
@@ -150,6 +156,23 @@ fn large(gpu: &Gpu, element: usize) -> Result<(), Failed> {
         let dst = Layout::contiguous(&sizes)?.with_offset(random.between(0, 9))?;
         check(gpu, (&dst, &src), element, &gpu.limits(), &mut random)?;
         check(gpu, (&src, &dst), element, &gpu.limits(), &mut random)?;
+    }
+    Ok(())
+}
+
+fn known_views(gpu: &Gpu) -> Result<(), Failed> {
+    let mut random = Random(5);
+    let packs = cases::PACKS.iter().map(|c| (c.size, c.stride, c.offset));
+    let writes = cases::WRITES.iter().map(|c| (c.size, c.stride, c.offset));
+    for (size, stride, offset) in packs.chain(writes) {
+        let view = Layout::new(size, stride, offset)?;
+        let packed = Layout::contiguous(size)?;
+        for element in [1, 2, 4, 8, 16] {
+            check(gpu, (&packed, &view), element, &gpu.limits(), &mut random)?;
+            if !view.overlaps() {
+                check(gpu, (&view, &packed), element, &gpu.limits(), &mut random)?;
+            }
+        }
     }
     Ok(())
 }

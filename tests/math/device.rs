@@ -130,7 +130,7 @@ impl Device {
         self.queue.submit([encoder.finish()]);
         read.map_async(wgpu::MapMode::Read, .., |result| result.unwrap());
         self.device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-        let words = bytemuck::cast_slice(&read.get_mapped_range(..).unwrap()).to_vec();
-        words
+        let mapped = read.get_mapped_range(..).unwrap();
+        bytemuck::cast_slice(&mapped).to_vec()
     }
 }

@@ -239,6 +239,11 @@ fn lgamma_1p(a: f64) -> f64 {
     a * (-g + a * (z2 / 2.0 - a * (z3 / 3.0 - a * z4 / 4.0)))
 }
 
+/// What cancels in the exponent of the common factor: a log(x / a) and a - x.
+pub fn factor_size(a: f64, x: f64) -> f64 {
+    4.0 * (a * (x / a).ln().abs() + (a - x).abs())
+}
+
 fn igamma_border(a: f64, x: f64) -> Option<f64> {
     if a.is_nan() || x.is_nan() || a < 0.0 || x < 0.0 {
         Some(f64::NAN)

@@ -23,7 +23,7 @@ pub fn write_out(module: &naga::Module) -> Result<(), String> {
     let capabilities = Capabilities::SHADER_INT64 | Capabilities::IMMEDIATES;
     let info = Validator::new(ValidationFlags::all(), capabilities)
         .validate(module)
-        .map_err(|error| format!("{}", error.emit_to_string("")))?;
+        .map_err(|error| error.emit_to_string(""))?;
     let options = naga::back::spv::Options::default();
     naga::back::spv::write_vec(module, &info, &options, None)
         .map_err(|error| format!("SPIR-V: {error}"))?;
@@ -56,7 +56,7 @@ pub fn wgsl(module: &naga::Module) -> Result<String, String> {
     let capabilities = Capabilities::SHADER_INT64 | Capabilities::IMMEDIATES;
     let info = Validator::new(ValidationFlags::all(), capabilities)
         .validate(module)
-        .map_err(|error| format!("{}", error.emit_to_string("")))?;
+        .map_err(|error| error.emit_to_string(""))?;
     naga::back::wgsl::write_string(module, &info, naga::back::wgsl::WriterFlags::empty())
         .map_err(|error| error.to_string())
 }

@@ -25,6 +25,7 @@ pub fn all() -> Vec<(&'static str, Check, bool)> {
         ("vectors_and_positions", vectors, false),
         ("early_return_before_barriers", early_return, true),
         ("functions", functions, true),
+        ("functions_of_the_source", helpers, false),
     ]
 }
 
@@ -391,6 +392,22 @@ fn early_return(device: &Device) -> Result<(), String> {
     let sum: f32 = row.iter().filter(|&&v| v > 0.0).sum();
     expect("written", values::<f32>(&storages[1]), [row.clone(), row].concat())?;
     expect("sum", values::<f32>(&storages[0]), vec![sum; 2])
+}
+
+fn helpers(device: &Device) -> Result<(), String> {
+    let input: Vec<f32> = (0..40).map(|i| i as f32 * 0.5 - 10.0).collect();
+    let mut storages = vec![vec![0; 160], bytes(&input)];
+    let args = [Arg::Buffer(0, 0), Arg::Buffer(1, 0)];
+    device.run(fixture!("helpers"), &mut storages, &args, Dispatch::linear(40))?;
+    let clipped = |x: f32, most: i32| {
+        if x < -5.0 { -5.0 } else { x.min(most as f32) }
+    };
+    let expected = input.iter().zip(0..).map(|(&x, i)| {
+        let i: i32 = i;
+        let steps = 32 - (i as u32).leading_zeros();
+        clipped(x, 4) * 2.0 + clipped(x, i) + (half::f16::from_f32(x + 0.1).to_f32()) + steps as f32
+    });
+    expect("helpers", values::<f32>(&storages[0]), expected.collect())
 }
 
 fn functions(device: &Device) -> Result<(), String> {

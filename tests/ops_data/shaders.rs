@@ -18,9 +18,12 @@ pub fn translate() -> Result<(), Failed> {
     for &(name, source) in families.into_iter().flatten() {
         let module = naga::front::wgsl::parse_str(source)
             .map_err(|e| format!("{name}: {}", e.emit_to_string(source)))?;
-        let info = Validator::new(ValidationFlags::all(), Capabilities::IMMEDIATES)
-            .validate(&module)
-            .map_err(|e| format!("{name}: {}", e.emit_to_string(source)))?;
+        let info = Validator::new(
+            ValidationFlags::all(),
+            Capabilities::IMMEDIATES | Capabilities::SHADER_FLOAT16_IN_FLOAT32,
+        )
+        .validate(&module)
+        .map_err(|e| format!("{name}: {}", e.emit_to_string(source)))?;
         for i in 0..9u32 {
             let mut constants = back::PipelineConstants::default();
             for (_, constant) in module.overrides.iter() {

@@ -84,7 +84,7 @@ fn strides_are_walked_on_both_sides() {
     let src = Layout::new(&[2, 3], &[1, 4], 1).unwrap();
     let dst = Layout::new(&[2, 3], &[5, 1], 2).unwrap();
     let from: Vec<u8> = (0..12u16).flat_map(|i| (i * 100).to_le_bytes()).collect();
-    let mut to = vec![-1f32; 12];
+    let mut to = [-1f32; 12];
     let mut bytes: Vec<u8> = to.iter().flat_map(|v| v.to_le_bytes()).collect();
     let plan = ConvertPlan::new((&dst, 0, DType::F32), (&src, 0, DType::U16)).unwrap();
     run_slices(&plan, &mut bytes, &from).unwrap();

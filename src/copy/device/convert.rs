@@ -4,7 +4,7 @@ use super::super::convert::ConvertPlan;
 use super::super::plan::{CopyPlan, Dim};
 use super::{
     Buffers, DeviceLimits, KernelDims, LANES, Launch, Launches, MAX_BYTE_WINDOW, Windows, fold,
-    inner_first, is_packed, items_for, kernels, pieces, walk_params,
+    inner_first, items_for, kernels, pieces, walk_params,
 };
 use crate::dtype::DType;
 use crate::error::Result;
@@ -35,7 +35,7 @@ pub fn convert_launches(
     };
     if let [inner] = plan.walk().dims()
         && inner.size > FOUR
-        && inner.size % FOUR != 0
+        && !inner.size.is_multiple_of(FOUR)
     {
         let (head, tail) = plan.walk().split_at(0, inner.size / FOUR * FOUR);
         pieces(&head, &buffers, out, &mut emit)?;
@@ -54,11 +54,11 @@ fn four_at_a_time(walk: &CopyPlan, to: DType, from: DType) -> Option<KernelDims>
     let (d, s) = (to.size() as u64, from.size() as u64);
     let mut dims = inner_first(walk, None);
     let inner = dims.first_mut()?;
-    if (inner.dst, inner.src) != (d, s) || inner.size % FOUR != 0 {
+    if (inner.dst, inner.src) != (d, s) || !inner.size.is_multiple_of(FOUR) {
         return None;
     }
     *inner = Dim { size: inner.size / FOUR, dst: d * FOUR, src: s * FOUR };
-    let aligned = |dst: u64, src: u64| dst % (d * FOUR) == 0 && src % (s * FOUR) == 0;
+    let aligned = |dst: u64, src: u64| dst.is_multiple_of(d * FOUR) && src.is_multiple_of(s * FOUR);
     (aligned(walk.dst(), walk.src()) && dims.iter().all(|dim| aligned(dim.dst, dim.src)))
         .then_some(dims)
 }
@@ -83,7 +83,7 @@ fn general(walk: &CopyPlan, to: DType, from: DType, windows: Windows) -> Launch 
     let dims = inner_first(walk, None);
     let total = walk.bytes() / d;
     let first = walk.dst() - windows.dst.start;
-    let group = if d < 4 && is_packed(walk) { 4 / d } else { 1 };
+    let group = if d < 4 && walk.is_packed() { 4 / d } else { 1 };
     let (start, lead) = if group > 1 { (first / 4, first % 4 / d) } else { (first / d, 0) };
     let work = (lead + total).div_ceil(group);
     let items = items_for(work);

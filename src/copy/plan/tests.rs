@@ -204,3 +204,22 @@ fn what_cannot_be_planned_is_refused_by_name() {
     let text = host::run_slices(&plan(&square, &square, 4), &mut short, &[0; 64]).unwrap_err();
     assert!(text.to_string().starts_with("dst is 60 bytes"), "{text}");
 }
+
+#[test]
+fn an_expansion_past_the_caches_is_written_to_its_last_byte() {
+    // (sizes, source strides, destination offset), each just over what is streamed.
+    for (sizes, strides, offset, element) in [
+        (vec![5000i64, 3700], vec![0i64, 1], 3, 1usize),
+        (vec![300, 9, 6211], vec![0, 1, 0], 7, 1),
+        (vec![9, 3000, 333], vec![0, 666, 2], 1, 2),
+        (vec![1500, 3001], vec![0, 3], 5, 4),
+    ] {
+        let dst = Layout::contiguous(&sizes).unwrap().with_offset(offset).unwrap();
+        let src = layout(&sizes, &strides, 2);
+        let from = noise(src.end_bytes(element).unwrap() as usize, 1);
+        let mut to = vec![7; dst.end_bytes(element).unwrap() as usize + 9];
+        let want = reference(&dst, &src, element, &to, &from);
+        host::run_slices(&plan(&dst, &src, element), &mut to, &from).unwrap();
+        assert!(to == want, "{sizes:?} {strides:?}");
+    }
+}

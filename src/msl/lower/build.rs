@@ -26,6 +26,15 @@ pub(super) struct Builder {
     discarding: u32,
 }
 
+/// A function that is put aside.
+#[derive(Default)]
+pub(super) struct Scratch {
+    pub function: Function,
+    blocks: Vec<Block>,
+    literals: HashMap<(u8, u64), Value>,
+    globals: HashMap<Handle<GlobalVariable>, Value>,
+}
+
 pub(super) const fn scalar(register: Register) -> naga::Scalar {
     match register {
         Register::Bool => naga::Scalar::BOOL,
@@ -254,11 +263,7 @@ impl Builder {
             debug_assert!(false, "no function {name}");
             return self.u32(0);
         };
-        let result =
-            self.function.expressions.append(Expression::CallResult(function), Span::UNDEFINED);
-        let arguments = arguments.to_vec();
-        self.push(Statement::Call { function, arguments, result: Some(result) });
-        result
+        self.call_function(function, arguments)
     }
 
     /// Atomically replaces a word by `fun` of it and `value`; the word before.
@@ -308,6 +313,26 @@ impl Builder {
 
     pub fn close(&mut self) -> Block {
         self.blocks.pop().unwrap_or_default()
+    }
+
+    /// Goes on with another function, in place of the one that is being built.
+    pub fn swap(&mut self, other: &mut Scratch) {
+        std::mem::swap(&mut self.function, &mut other.function);
+        std::mem::swap(&mut self.blocks, &mut other.blocks);
+        std::mem::swap(&mut self.literals, &mut other.literals);
+        std::mem::swap(&mut self.globals, &mut other.globals);
+    }
+
+    pub fn return_value(&mut self, value: Value) {
+        self.push(Statement::Return { value: Some(value) });
+    }
+
+    pub fn call_function(&mut self, function: Handle<Function>, arguments: &[Value]) -> Value {
+        let result = Expression::CallResult(function);
+        let result = self.function.expressions.append(result, Span::UNDEFINED);
+        let arguments = arguments.to_vec();
+        self.push(Statement::Call { function, arguments, result: Some(result) });
+        result
     }
 
     /// Opens a block whose contents are not kept.

@@ -4,8 +4,8 @@ use naga::{Barrier, BinaryOperator as Op, Expression, MathFunction, ScalarKind, 
 
 use super::super::ast::*;
 use super::super::types::{Register, Scalar, Type};
+use super::arithmetic::integer_suffix;
 use super::build::Value;
-use super::expr::integer_suffix;
 use super::memory::Combine;
 use super::*;
 
@@ -373,6 +373,11 @@ impl<'a> Lowering<'a> {
             Origin::Metal => vec![callee.joined("_"), metal, precise],
             Origin::Unqualified => vec![metal, precise, c10],
         };
+        if origin == Origin::Unqualified
+            && let Some(helper) = self.helper(last)
+        {
+            return self.call_helper(at, helper, arguments);
+        }
         let Some(name) = candidates.into_iter().find(|name| self.b.has(name)) else {
             let name = callee.joined("::");
             return Err(Fault::unsupported(at, format!("function `{name}`")));

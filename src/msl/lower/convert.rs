@@ -136,7 +136,7 @@ impl Lowering<'_> {
     }
 
     /// 32 bits as a value of the type, in its low bits where it is narrower.
-    pub(super) fn from_bits(&mut self, word: Value, scalar: Scalar) -> Value {
+    pub(super) fn decode(&mut self, word: Value, scalar: Scalar) -> Value {
         match scalar {
             Scalar::Bool => {
                 let zero = self.b.u32(0);
@@ -154,7 +154,7 @@ impl Lowering<'_> {
     }
 
     /// The bits of a value of up to 32 bits, the others being 0.
-    pub(super) fn to_bits(&mut self, value: Value, scalar: Scalar) -> Value {
+    pub(super) fn encode(&mut self, value: Value, scalar: Scalar) -> Value {
         match scalar {
             Scalar::Bool => self.convert_scalar(value, Scalar::Bool, Scalar::UInt),
             Scalar::Float => self.b.bitcast(value, ScalarKind::Uint),

@@ -80,10 +80,13 @@ impl<'a> Lowering<'a> {
         let mut lowering = Self {
             b,
             kernel,
+            usage: &kernel.usage,
+            calls: Vec::new(),
+            helpers: HashMap::new(),
             int64: layout.int64,
             group,
             buffers: Vec::new(),
-            scopes: vec![HashMap::new()],
+            scopes: Vec::new(),
             live: None,
             local_index,
             conditions: 0,
@@ -91,6 +94,8 @@ impl<'a> Lowering<'a> {
         };
         let grid = lowering.frame(reader, layout);
         lowering.bind_buffers(reader, layout)?;
+        lowering.declare_constants();
+        lowering.scopes.push(HashMap::new());
         lowering.bind_parameters(reader, &grid)?;
         // The body has a scope of its own: it may hide parameters.
         lowering.scopes.push(HashMap::new());

@@ -4,18 +4,10 @@ use naga::{BinaryOperator as Op, ScalarKind, UnaryOperator};
 
 use super::super::ast::*;
 use super::super::types::{Register, Scalar, Type};
-use super::build::Value;
 use super::memory::{Place, Pointer};
 use super::stmt::pointee;
+use super::target::{Target, swizzle};
 use super::*;
-
-/// What an assignment writes.
-enum Target {
-    /// Function variables, one a lane.
-    Variable { ty: Type, lanes: Lanes },
-    /// These lanes of an element in memory.
-    Memory { ty: Type, pointer: Pointer, lanes: SmallVec<[u8; 4]> },
-}
 
 impl<'a> Lowering<'a> {
     /// An expression whose value is not needed.
@@ -383,248 +375,25 @@ impl<'a> Lowering<'a> {
         if same {
             let mut lanes = Lanes::new();
             for &lane in &value.lanes {
-                let bits = self.to_bits(lane, from);
-                lanes.push(self.from_bits(bits, to.scalar));
+                let bits = self.encode(lane, from);
+                lanes.push(self.decode(bits, to.scalar));
             }
             return Ok(Typed { ty: to, lanes });
         }
         match (from.size(), value.ty.lanes, to.scalar.size(), to.lanes) {
             (8, 1, 4, 2) => {
                 let words = self.split_words(value.lanes[0], from);
-                let lanes = words.map(|word| self.from_bits(word, to.scalar));
+                let lanes = words.map(|word| self.decode(word, to.scalar));
                 Ok(Typed { ty: to, lanes: Lanes::from_slice(&lanes) })
             }
             (4, 2, 8, 1) => {
-                let low = self.to_bits(value.lanes[0], from);
-                let high = self.to_bits(value.lanes[1], from);
+                let low = self.encode(value.lanes[0], from);
+                let high = self.encode(value.lanes[1], from);
                 Ok(Typed::scalar(to.scalar, self.join_words(low, high, to.scalar)))
             }
             _ => Err(Fault::unsupported(at, format!("the bits of {} as {to}", value.ty))),
         }
     }
-
-    fn assign(
-        &mut self,
-        at: u32,
-        op: Option<BinaryOp>,
-        target: &'a Expr,
-        value: &'a Expr,
-    ) -> Result<Typed> {
-        let mut value = self.value(value)?;
-        let target = self.target(target)?;
-        if let Some(op) = op {
-            let old = self.read(&target, at)?;
-            value = self.binary(op, &old, &value, at)?;
-        }
-        let (Target::Variable { ty, .. } | Target::Memory { ty, .. }) = &target;
-        let value = self.convert(&value, *ty, at)?;
-        self.write(&target, &value, at)?;
-        Ok(value)
-    }
-
-    fn target(&mut self, expr: &'a Expr) -> Result<Target> {
-        let at = expr.at;
-        match &expr.kind {
-            ExprKind::Path(path) => {
-                let entity = path.local().and_then(|name| self.find(name)).cloned();
-                match entity {
-                    Some(Entity::Variable { ty, lanes }) => Ok(Target::Variable { ty, lanes }),
-                    Some(Entity::Element(pointer)) => Ok(memory_target(pointer)),
-                    _ => {
-                        let name = path.joined("::");
-                        Err(Fault::unsupported(at, format!("an assignment to `{name}`")))
-                    }
-                }
-            }
-            ExprKind::Index { base, index } => match self.operand(base)? {
-                Operand::Pointer(pointer) => {
-                    let index = self.value(index)?;
-                    Ok(memory_target(self.offset(pointer, &index, at)?))
-                }
-                Operand::Value(_) => {
-                    let ExprKind::Int { value: lane @ 0..=3, .. } = index.kind else {
-                        return Err(Fault::unsupported(at, "a lane by a computed number"));
-                    };
-                    let target = self.target(base)?;
-                    let name = ["x", "y", "z", "w"][lane as usize];
-                    self.lanes_of(target, name, at)
-                }
-            },
-            ExprKind::Member { base, name } => {
-                let target = self.target(base)?;
-                self.lanes_of(target, name, at)
-            }
-            ExprKind::Unary { op: UnaryOp::Dereference, operand } => {
-                Ok(memory_target(self.pointer(operand)?))
-            }
-            _ => Err(Fault::unsupported(at, "an assignment to this")),
-        }
-    }
-
-    fn lanes_of(&self, target: Target, name: &str, at: u32) -> Result<Target> {
-        let (Target::Variable { ty, .. } | Target::Memory { ty, .. }) = &target;
-        let ty = *ty;
-        let chosen = swizzle(name, ty)
-            .ok_or_else(|| Fault::unsupported(at, format!("`.{name}` of {ty}")))?;
-        let result = Type { scalar: ty.scalar, lanes: chosen.len() as u8 };
-        Ok(match target {
-            Target::Variable { lanes, .. } => Target::Variable {
-                ty: result,
-                lanes: chosen.iter().map(|&lane| lanes[usize::from(lane)]).collect(),
-            },
-            Target::Memory { pointer, lanes, .. } => Target::Memory {
-                ty: result,
-                pointer,
-                lanes: chosen.iter().map(|&lane| lanes[usize::from(lane)]).collect(),
-            },
-        })
-    }
-
-    fn read(&mut self, target: &Target, at: u32) -> Result<Typed> {
-        match target {
-            Target::Variable { ty, lanes } => {
-                let lanes = lanes.iter().map(|&pointer| self.b.load(pointer)).collect();
-                Ok(Typed { ty: *ty, lanes })
-            }
-            Target::Memory { ty, pointer, lanes } => {
-                let whole = self.load(pointer, at)?;
-                let lanes = lanes.iter().map(|&lane| whole.lanes[usize::from(lane)]).collect();
-                Ok(Typed { ty: *ty, lanes })
-            }
-        }
-    }
-
-    fn write(&mut self, target: &Target, value: &Typed, at: u32) -> Result<()> {
-        match target {
-            Target::Variable { lanes, .. } => {
-                for (pointer, lane) in lanes.iter().zip(&value.lanes) {
-                    self.b.store(*pointer, *lane);
-                }
-                Ok(())
-            }
-            Target::Memory { pointer, lanes, .. } => {
-                let pairs = lanes.iter().zip(&value.lanes);
-                for (&lane, &value) in pairs {
-                    self.store_scalar(pointer, lane, value, at)?;
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// An operator other than `&&` and `||` on two values.
-    pub(super) fn binary(
-        &mut self,
-        op: BinaryOp,
-        left: &Typed,
-        right: &Typed,
-        at: u32,
-    ) -> Result<Typed> {
-        use BinaryOp::*;
-        let lanes = match (left.ty.lanes, right.ty.lanes) {
-            (a, b) if a == b => a,
-            (1, lanes) | (lanes, 1) => lanes,
-            _ => {
-                return Err(Fault::parse(
-                    at,
-                    format!("an operator on {} and {}", left.ty, right.ty),
-                ));
-            }
-        };
-        let shift = matches!(op, ShiftLeft | ShiftRight);
-        let scalar = match shift {
-            true => left.ty.scalar.promoted(),
-            false => left.ty.scalar.common(right.ty.scalar),
-        };
-        let integers_only = shift || matches!(op, Modulo | And | Or | Xor);
-        if integers_only && (scalar.is_float() || right.ty.scalar.is_float()) {
-            let what = format!("this operator on {} and {}", left.ty, right.ty);
-            return Err(Fault::unsupported(at, what));
-        }
-        let left = self.convert(left, Type { scalar, lanes }, at)?;
-        let right_scalar = if shift { Scalar::UInt } else { scalar };
-        let right = self.convert(right, Type { scalar: right_scalar, lanes }, at)?;
-        let compares = matches!(op, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual);
-        let result = if compares { Scalar::Bool } else { scalar };
-        let mut values = Lanes::new();
-        for (&a, &b) in left.lanes.iter().zip(&right.lanes) {
-            values.push(match (compares, scalar.is_float()) {
-                (true, true) => self.compare_floats(op, a, b),
-                (true, false) => self.b.binary(integer_operator(op), a, b),
-                (false, true) => {
-                    let value = self.b.binary(integer_operator(op), a, b);
-                    self.round(value, scalar)
-                }
-                (false, false) => self.integer_arithmetic(op, scalar, a, b),
-            });
-        }
-        Ok(Typed { ty: Type { scalar: result, lanes }, lanes: values })
-    }
-
-    pub(super) fn compare_floats(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
-        match op {
-            BinaryOp::Less => self.b.call_known("msl_lt", &[a, b]),
-            BinaryOp::LessEqual => self.b.call_known("msl_le", &[a, b]),
-            BinaryOp::Greater => self.b.call_known("msl_lt", &[b, a]),
-            BinaryOp::GreaterEqual => self.b.call_known("msl_le", &[b, a]),
-            BinaryOp::NotEqual => {
-                let equal = self.b.call_known("msl_eq", &[a, b]);
-                self.b.not(equal)
-            }
-            _ => self.b.call_known("msl_eq", &[a, b]),
-        }
-    }
-
-    fn integer_arithmetic(&mut self, op: BinaryOp, scalar: Scalar, a: Value, b: Value) -> Value {
-        let suffix = integer_suffix(scalar);
-        match op {
-            BinaryOp::Divide => self.b.call_known(&format!("msl_div_{suffix}"), &[a, b]),
-            BinaryOp::Modulo => self.b.call_known(&format!("msl_rem_{suffix}"), &[a, b]),
-            BinaryOp::ShiftLeft | BinaryOp::ShiftRight => {
-                let most = self.b.u32(8 * scalar.size() - 1);
-                let by = self.b.binary(Op::And, b, most);
-                self.b.binary(integer_operator(op), a, by)
-            }
-            _ => self.b.binary(integer_operator(op), a, b),
-        }
-    }
-}
-
-/// The suffix of library functions on a promoted integer type.
-pub(super) fn integer_suffix(scalar: Scalar) -> &'static str {
-    match scalar.register() {
-        Register::U32 => "u32",
-        Register::I64 => "i64",
-        Register::U64 => "u64",
-        _ => "i32",
-    }
-}
-
-fn integer_operator(op: BinaryOp) -> Op {
-    match op {
-        BinaryOp::Add => Op::Add,
-        BinaryOp::Subtract => Op::Subtract,
-        BinaryOp::Multiply => Op::Multiply,
-        BinaryOp::Divide => Op::Divide,
-        BinaryOp::Modulo => Op::Modulo,
-        BinaryOp::And => Op::And,
-        BinaryOp::Or => Op::InclusiveOr,
-        BinaryOp::Xor => Op::ExclusiveOr,
-        BinaryOp::ShiftLeft => Op::ShiftLeft,
-        BinaryOp::ShiftRight => Op::ShiftRight,
-        BinaryOp::Equal => Op::Equal,
-        BinaryOp::NotEqual => Op::NotEqual,
-        BinaryOp::Less => Op::Less,
-        BinaryOp::LessEqual => Op::LessEqual,
-        BinaryOp::Greater => Op::Greater,
-        BinaryOp::GreaterEqual => Op::GreaterEqual,
-        BinaryOp::LogicalAnd => Op::LogicalAnd,
-        BinaryOp::LogicalOr => Op::LogicalOr,
-    }
-}
-
-fn memory_target(pointer: Pointer) -> Target {
-    Target::Memory { ty: pointer.ty, pointer, lanes: (0..pointer.ty.lanes).collect() }
 }
 
 /// The type of `c ? a : b`.
@@ -633,20 +402,6 @@ fn arms_type(a: Type, b: Type) -> Type {
         return a;
     }
     Type { scalar: a.scalar.common(b.scalar), lanes: a.lanes.max(b.lanes) }
-}
-
-/// The lanes that `.xyzw` or `.rgba` names, if the vector has them all.
-fn swizzle(name: &str, ty: Type) -> Option<SmallVec<[u8; 4]>> {
-    if ty.lanes < 2 || name.is_empty() || name.len() > 4 {
-        return None;
-    }
-    let set = if name.bytes().all(|c| b"xyzw".contains(&c)) { b"xyzw" } else { b"rgba" };
-    name.bytes()
-        .map(|c| {
-            let lane = set.iter().position(|&name| name == c)?;
-            u8::try_from(lane).ok().filter(|&lane| lane < ty.lanes)
-        })
-        .collect()
 }
 
 /// Whether an expression may be evaluated where its value is not needed: no effect, no load.

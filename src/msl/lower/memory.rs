@@ -149,7 +149,7 @@ impl Lowering<'_> {
                 let element = self.array_element(base, pointer, lane);
                 let value = self.b.load(element);
                 return Ok(match scalar {
-                    Scalar::Bool => self.from_bits(value, scalar),
+                    Scalar::Bool => self.decode(value, scalar),
                     _ => value,
                 });
             }
@@ -170,7 +170,7 @@ impl Lowering<'_> {
             word = self.b.binary(Op::ShiftRight, word, below);
             word = self.b.binary(Op::And, word, mask);
         }
-        Ok(self.from_bits(word, scalar))
+        Ok(self.decode(word, scalar))
     }
 
     /// Stores lane `lane` of what `pointer` points to.
@@ -185,7 +185,7 @@ impl Lowering<'_> {
         let position = match pointer.place {
             Place::Array { base, shared } => {
                 let value = match scalar {
-                    Scalar::Bool => self.to_bits(value, scalar),
+                    Scalar::Bool => self.encode(value, scalar),
                     _ => value,
                 };
                 if !shared {
@@ -213,7 +213,7 @@ impl Lowering<'_> {
                 this.b.store(next, high);
                 return Ok(());
             }
-            let bits = this.to_bits(value, scalar);
+            let bits = this.encode(value, scalar);
             let Some(below) = below else {
                 this.b.store(word, bits);
                 return Ok(());
@@ -278,7 +278,7 @@ impl Lowering<'_> {
             let word = this.b.access(buffer.base, index);
             match (scalar, combine) {
                 (Scalar::Int | Scalar::UInt, Combine::Add) => {
-                    let bits = this.to_bits(value, scalar);
+                    let bits = this.encode(value, scalar);
                     this.b.atomic(word, AtomicFunction::Add, bits);
                     Ok(())
                 }
@@ -306,9 +306,9 @@ impl Lowering<'_> {
                         old = this.b.binary(Op::And, old, bits);
                         mask = Some((bits, below));
                     }
-                    let old = this.from_bits(old, scalar);
+                    let old = this.decode(old, scalar);
                     let new = this.combine(combine, scalar, old, value, at)?;
-                    let new = this.to_bits(new, scalar);
+                    let new = this.encode(new, scalar);
                     let Some((bits, below)) = mask else {
                         return Ok(new);
                     };

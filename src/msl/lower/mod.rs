@@ -4,14 +4,17 @@
 //! ones. Variables that nothing assigns to after their declaration are plain expressions, the
 //! others are function variables.
 
+mod arithmetic;
 mod build;
 mod call;
 mod convert;
 mod entry;
 mod expr;
+mod helper;
 mod memory;
 mod reduce;
 mod stmt;
+mod target;
 
 use std::collections::HashMap;
 
@@ -23,6 +26,7 @@ use memory::{Buffer, Pointer};
 use super::error::{Fault, FaultKind};
 use super::library;
 use super::types::{Scalar, Type};
+use super::usage::Usage;
 use super::{Kernel, Layout, Program};
 
 type Result<T> = std::result::Result<T, Fault>;
@@ -69,6 +73,11 @@ enum Operand {
 struct Lowering<'a> {
     b: Builder,
     kernel: &'a Kernel,
+    /// Of the function that is being lowered.
+    usage: &'a Usage,
+    /// The functions of the source's own that are being lowered, the innermost last.
+    calls: Vec<helper::Frame>,
+    helpers: HashMap<&'a str, naga::Handle<naga::Function>>,
     int64: bool,
     /// Threads of a group.
     group: u32,

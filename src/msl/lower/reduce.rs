@@ -121,7 +121,7 @@ impl<'a> Lowering<'a> {
         let wide = result.scalar.size() == 8;
         let words = match wide {
             true => self.split_words(own, result.scalar),
-            false => [self.to_bits(own, result.scalar), self.b.u32(0)],
+            false => [self.encode(own, result.scalar), self.b.u32(0)],
         };
         let index = self.count(index)?;
         let size = self.count(size)?;
@@ -131,7 +131,7 @@ impl<'a> Lowering<'a> {
         let [low, high] = [0, 1].map(|word| self.b.access_index(pair, word));
         let value = match wide {
             true => self.join_words(low, high, result.scalar),
-            false => self.from_bits(low, result.scalar),
+            false => self.decode(low, result.scalar),
         };
         Ok(Typed::scalar(result.scalar, value))
     }

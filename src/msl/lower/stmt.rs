@@ -75,10 +75,14 @@ impl<'a> Lowering<'a> {
                 self.b.loop_(body, continuing, Some(leave?));
                 Ok(())
             }
-            StmtKind::Return => {
+            StmtKind::Return(None) if !self.calls.is_empty() => {
+                Err(Fault::parse(0, "a function that returns nothing"))
+            }
+            StmtKind::Return(None) => {
                 self.leave_kernel();
                 Ok(())
             }
+            StmtKind::Return(Some(value)) => self.return_value(value),
             StmtKind::Break => {
                 self.b.break_();
                 self.ended = true;
@@ -131,7 +135,7 @@ impl<'a> Lowering<'a> {
         result.map(|()| block)
     }
 
-    fn declare(&mut self, declaration: &'a Declaration) -> Result<()> {
+    pub(super) fn declare(&mut self, declaration: &'a Declaration) -> Result<()> {
         let entity = self.declared(declaration)?;
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(&declaration.name, entity);
@@ -152,7 +156,7 @@ impl<'a> Lowering<'a> {
         let value = match self.operand(initial)? {
             Operand::Value(value) => value,
             Operand::Pointer(pointer) => {
-                if self.kernel.usage.assigned.contains(name) {
+                if self.usage.assigned.contains(name) {
                     return Err(Fault::unsupported(at, "a pointer that is assigned to"));
                 }
                 return Ok(Entity::Pointer(pointer));
@@ -168,7 +172,7 @@ impl<'a> Lowering<'a> {
                 self.convert(&value, ty, at)?
             }
         };
-        let usage = &self.kernel.usage;
+        let usage = self.usage;
         if !(usage.assigned.contains(name) || usage.indexed.contains(name)) {
             if let [lane] = value.lanes.as_slice() {
                 self.b.name(*lane, name);

@@ -1,0 +1,40 @@
+//! Work for the GPU on a thread that is ending. wgpu keeps thread-local state with
+//! destructors, and panics without it; programs delete tensors from destructors that run
+//! later: of their own thread-local objects, and of static ones after `main`.
+
+use std::cell::Cell;
+
+struct Sentinel;
+
+impl Drop for Sentinel {
+    // Having a destructor is what makes the language track the end of the thread.
+    fn drop(&mut self) {}
+}
+
+thread_local! {
+    static SENTINEL: Sentinel = const { Sentinel };
+    /// Whether the sentinel was made. Without a destructor, so it is there to the last.
+    static MARKED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// After wgpu was used on this thread: what comes into being later ends earlier.
+#[inline]
+pub fn mark() {
+    if SENTINEL.try_with(|_| ()).is_ok() {
+        MARKED.set(true);
+    }
+}
+
+/// Runs `body`, on a thread of its own where this one is past using wgpu.
+pub fn outlive<R: Send>(body: impl FnOnce() -> R + Send) -> R {
+    // What this thread makes now ends before what wgpu makes later, so wgpu comes first.
+    let ending =
+        MARKED.try_with(Cell::get).is_ok_and(|marked| marked) && SENTINEL.try_with(|_| ()).is_err();
+    if !ending {
+        return body();
+    }
+    std::thread::scope(|scope| match scope.spawn(body).join() {
+        Ok(result) => result,
+        Err(payload) => std::panic::resume_unwind(payload),
+    })
+}
