@@ -606,6 +606,22 @@ AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_scatter_reduce_two_out(
     AtenTensorHandle src, const char* reduce, int32_t include_self);
 AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_fill__Scalar(AtenTensorHandle self_, double value);
 
+/* Windows over (c, h, w) or (n, c, h, w), float32, float16 and bfloat16; channels-last stays
+ * so. Lists of one value for both directions or of two, vertical first; an empty stride is
+ * kernel_size. The largest element of each, NaN before all, with its place in its plane
+ * (int64). */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_max_pool2d_with_indices(
+    AtenTensorHandle self_, const int64_t* kernel_size, int64_t kernel_size_len_,
+    const int64_t* stride, int64_t stride_len_, const int64_t* padding, int64_t padding_len_,
+    const int64_t* dilation, int64_t dilation_len_, int32_t ceil_mode, AtenTensorHandle* ret0,
+    AtenTensorHandle* ret1);
+/* The mean of each. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_avg_pool2d(
+    AtenTensorHandle self_, const int64_t* kernel_size, int64_t kernel_size_len_,
+    const int64_t* stride, int64_t stride_len_, const int64_t* padding, int64_t padding_len_,
+    int32_t ceil_mode, int32_t count_include_pad, const int64_t* divisor_override,
+    AtenTensorHandle* ret0);
+
 /* Views and, where a view cannot be, copies. */
 AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_narrow(AtenTensorHandle self_, int64_t dim,
                                                       int64_t start, int64_t length,

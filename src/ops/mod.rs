@@ -9,6 +9,7 @@ pub mod delta_rule;
 mod dense;
 pub mod index;
 pub mod matmul;
+pub mod pool;
 pub mod quantized;
 pub mod scan;
 pub mod sort;

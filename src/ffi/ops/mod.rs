@@ -4,6 +4,7 @@
 mod handles;
 pub mod indexing;
 pub mod matrix;
+pub mod pooling;
 pub mod quantized;
 pub mod selection;
 pub mod stubs;

@@ -55,7 +55,6 @@ stubs! {
     aoti_torch_mps_addbmm
     aoti_torch_mps_addmv
     aoti_torch_mps_angle
-    aoti_torch_mps_avg_pool2d
     aoti_torch_mps_avg_pool2d_backward
     aoti_torch_mps_avg_pool3d
     aoti_torch_mps_avg_pool3d_backward
@@ -84,7 +83,6 @@ stubs! {
     aoti_torch_mps_masked_scatter
     aoti_torch_mps_masked_scatter_backward
     aoti_torch_mps_masked_select
-    aoti_torch_mps_max_pool2d_with_indices
     aoti_torch_mps_max_pool2d_with_indices_backward
     aoti_torch_mps_max_pool3d_with_indices
     aoti_torch_mps_max_pool3d_with_indices_backward
