@@ -147,6 +147,7 @@ fn run_test(
             .arg(&built.unmapped)
             .arg(runs.to_string())
             .args(manifests)
+            .env_remove("AOTI_WGPU_BACKEND")
             .envs(settings.iter().copied())
             .env("ASAN_OPTIONS", "detect_leaks=1"));
         match &result {

@@ -128,14 +128,15 @@ fn main() {
             }
             let trial = Trial::test(format!("{what}::{setup}"), move || {
                 let mut command = Command::new(program()?);
-                command.arg(what).envs(environment.iter().copied());
+                command.arg(what).env_remove("AOTI_WGPU_BACKEND").envs(environment.iter().copied());
                 ends_well(command)
             });
             trials.push(trial.with_ignored_flag(ignored));
         }
         let trial = Trial::test(format!("dlclose::{setup}"), move || {
             let mut command = Command::new(std::env::current_exe()?);
-            command.env("PROCESS_CLOSES", "1").envs(environment.iter().copied());
+            command.env("PROCESS_CLOSES", "1").env_remove("AOTI_WGPU_BACKEND");
+            command.envs(environment.iter().copied());
             ends_well(command)
         });
         trials.push(trial.with_ignored_flag(ignored));
