@@ -190,7 +190,7 @@ pub fn scatter_reduce(runtime: &Runtime) -> Result<(), Failed> {
                         }
                     }
                     let what = format!("{name} {include} {dtype} {placing:?}");
-                    let bound = |i: usize| rounding(dtype) * (expected[i] as f64).abs() + 1e-6;
+                    let bound = |i: usize| rounding(dtype) * expected[i].abs() + 1e-6;
                     close(&what, &values(runtime, &out)?, &expected, bound)?;
                 }
             }
@@ -314,6 +314,7 @@ pub fn views(runtime: &Runtime) -> Result<(), Failed> {
 
 pub fn pools(runtime: &Runtime) -> Result<(), Failed> {
     let mut random = Random(25);
+    #[allow(clippy::type_complexity, reason = "a table")]
     let windows: [([i64; 2], [i64; 2], [i64; 2], [i64; 2], bool); 5] = [
         ([2, 2], [2, 2], [0, 0], [1, 1], false),
         ([3, 2], [2, 1], [1, 1], [1, 1], false),
