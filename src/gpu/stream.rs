@@ -213,6 +213,9 @@ impl Stream {
                     Submission::Refused => refuse(gpu, &mut encoder),
                     Submission::Lost => {
                         gpu.faults.lose("a fault on purpose".into());
+                        // A lost device runs nothing any more; lavapipe crashes where one is
+                        // destroyed while it does.
+                        let _ = gpu.device.poll(wgpu::PollType::wait_indefinitely());
                         gpu.device.destroy();
                     }
                 }
