@@ -1,8 +1,8 @@
 //! Turns a plan into launches of the kernels in `shaders/`. Pure data: which kernel,
 //! which bytes of the two buffers to bind, which parameters, how many workgroups.
 //!
-//! Which kernel serves what is decided in [`copy_piece`]. Around that stand the
-//! limits of a device: a binding holds so many bytes at most, so [`pieces`] cuts a
+//! Which kernel serves what is decided in `copy_piece`. Around that stand the
+//! limits of a device: a binding holds so many bytes at most, so `pieces` cuts a
 //! plan along its longest dimension until both sides fit; it begins at an aligned
 //! offset, so the rest of an offset travels as a parameter; and a grid has so many
 //! workgroups a dimension, so their number is folded into two.

@@ -6,8 +6,8 @@
 //!
 //! A plan is walked as rows: the innermost dimension is a loop of its own, chosen by
 //! the plan's form, and an odometer over the other dimensions calls it. Expanded copies larger
-//! than the caches write past them ([`lines`]), and transposes go through blocks
-//! ([`transpose`]).
+//! than the caches write past them (`lines`), and transposes go through blocks
+//! (`transpose`).
 #![allow(unsafe_code)]
 
 use super::plan::{CopyPlan, Dim, Form};

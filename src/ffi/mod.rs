@@ -1,10 +1,10 @@
 //! The C ABI: every function that `include/aoti_wgpu.h` declares.
 //!
 //! An export is a few lines: arguments to Rust values, one call of the layer below, the
-//! result through [`boundary`]'s guard. What a function does is documented once, in the
+//! result through `boundary`'s guard. What a function does is documented once, in the
 //! header. Nothing below this module knows of C.
 //!
-//! - [`boundary`]: panics, errors, nulls, outputs;
+//! - `boundary`: panics, errors, nulls, outputs;
 //! - `slab`, `slot`, `handle`: handles and their memory; `etensor`: the layout that
 //!   ExecuTorch reads inline;
 //! - `executorch`, `described`: tensors that ExecuTorch made; `delegate`: the C++ functions

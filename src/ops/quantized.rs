@@ -90,7 +90,7 @@ impl Runtime {
 
     /// `ret[p][n] = sum_k x[p][k] * weight[experts[p]][n][k]`: x of [P, K], w uint8 of
     /// [E, N, K / 2], scales and biases of x's dtype and [E, N, K / group_size], experts
-    /// int32 of [P]. A row whose expert is not in 0..E becomes NaN.
+    /// int32 of `[P]`. A row whose expert is not in 0..E becomes NaN.
     ///
     /// # Errors
     /// As [`Runtime::linear_4bit`].

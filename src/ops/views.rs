@@ -172,7 +172,7 @@ impl Runtime {
     }
 
     /// PyTorch's `cat`: the tensors one after another along `dim`, of the type that all
-    /// promote to. Tensors of sizes [0] are left out. The result is contiguous, and
+    /// promote to. Tensors of sizes `[0]` are left out. The result is contiguous, and
     /// channels-last where all tensors are.
     ///
     /// # Errors
