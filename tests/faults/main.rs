@@ -130,6 +130,7 @@ fn compile(k: u64) {
 
 fn again(part: &str, setup: &[(&str, &str)]) -> Result<String, Failed> {
     let output = Command::new(std::env::current_exe()?)
+        .env_remove("AOTI_WGPU_BACKEND")
         .env("FAULTS_PART", part)
         .env("RUST_BACKTRACE", "0")
         .envs(setup.iter().copied())
