@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn many_slots_grow_into_more_slabs() {
-        let slots: Vec<_> = (0..4 * FIRST_SLAB).map(|_| take().unwrap()).collect();
+        let slots: Vec<_> = (0..2 * FIRST_SLAB).map(|_| take().unwrap()).collect();
         let addresses: std::collections::HashSet<_> =
             slots.iter().map(|slot| std::ptr::from_ref(*slot).addr()).collect();
         assert_eq!(addresses.len(), slots.len());
