@@ -1,6 +1,6 @@
 // Moves units of 4, 8 or 16 bytes through square tiles in workgroup memory, where the
 // source is walked best along another dimension than the destination. With one of
-// elem_*.wgsl; offsets and strides in units.
+// elem_*.wgsl and one of tile_*.wgsl; offsets and strides in units.
 //
 // row[0]  destination offset, source offset, size along x, size along y
 // row[1]  destination stride of x, source stride of x, the same of y
@@ -17,10 +17,14 @@ const LANES: u32 = 256u;
 const FOLD: u32 = 32768u;
 const ROWS: u32 = LANES / TILE;
 const STEPS: u32 = TILE / ROWS;
-// One unit more than a row, so that a column does not lie in one bank.
-const PITCH: u32 = TILE + 1u;
 
-var<workgroup> tile: array<Elem, TILE * PITCH>;
+// Indexed by x, then y. A row's units are permuted by its number, so that a column
+// does not lie in one bank.
+var<workgroup> tile: array<Elem, TILE * TILE>;
+
+fn slot(x: u32, y: u32) -> u32 {
+    return x * TILE + (y ^ x);
+}
 
 @compute @workgroup_size(256)
 fn main(
@@ -47,34 +51,26 @@ fn main(
     let across = lane % TILE;
     let down = lane / TILE;
 
-    let y = y0 + across;
-    let first = y0 + down;
-    let read_at = origin.y + (x0 + down) * stride_x.y + y * stride_y.y;
-    let write_at = origin.x + (x0 + across) * stride_x.x + first * stride_y.x;
-    // A tile inside the view needs no tests, and all its loads are under way at once.
-    if (x0 + TILE <= size.x && y0 + TILE <= size.y) {
-        var held: array<Elem, STEPS>;
-        for (var k = 0u; k < STEPS; k += 1u) {
-            held[k] = src[read_at + k * ROWS * stride_x.y];
-        }
-        for (var k = 0u; k < STEPS; k += 1u) {
-            tile[(down + k * ROWS) * PITCH + across] = held[k];
-        }
-        workgroupBarrier();
-        for (var k = 0u; k < STEPS; k += 1u) {
-            dst[write_at + k * ROWS * stride_y.x] = tile[across * PITCH + down + k * ROWS];
-        }
-        return;
+    // What lies outside the view is read from its edge instead: without tests, all the
+    // loads are under way at once.
+    let last = size - vec2<u32>(1u);
+    let read_at = origin.y + min(y0 + across, last.y) * stride_y.y;
+    var held: array<Elem, STEPS>;
+    for (var k = 0u; k < STEPS; k += 1u) {
+        held[k] = src[read_at + min(x0 + down + k * ROWS, last.x) * stride_x.y];
     }
     for (var k = 0u; k < STEPS; k += 1u) {
-        if (x0 + down + k * ROWS < size.x && y < size.y) {
-            tile[(down + k * ROWS) * PITCH + across] = src[read_at + k * ROWS * stride_x.y];
-        }
+        tile[slot(down + k * ROWS, across)] = held[k];
     }
     workgroupBarrier();
+    if (x0 + across >= size.x) {
+        return;
+    }
+    let y = y0 + down;
+    let write_at = origin.x + (x0 + across) * stride_x.x + y * stride_y.x;
     for (var k = 0u; k < STEPS; k += 1u) {
-        if (x0 + across < size.x && first + k * ROWS < size.y) {
-            dst[write_at + k * ROWS * stride_y.x] = tile[across * PITCH + down + k * ROWS];
+        if (y + k * ROWS < size.y) {
+            dst[write_at + k * ROWS * stride_y.x] = tile[slot(across, down + k * ROWS)];
         }
     }
 }

@@ -1,33 +1,31 @@
-// Transposes elements of 2 bytes, two to a word, through tiles of 64 x 64. The
-// destination is contiguous along x and the source along y; rows may begin in the
-// middle of a word on either side. Offsets and strides in elements.
+// Transposes elements of 2 bytes, two to a word, through tiles in workgroup memory. The
+// destination is contiguous along x and the source along y. With halves_even.wgsl,
+// where every row begins at a word on both sides, or halves_odd.wgsl, where rows may
+// begin in the middle of a word on either. Offsets and strides in elements.
 //
-// The parameters are those of transpose.wgsl, with tiles of 64 and, because a row
-// that begins in a word's second half is shifted by one, one more element along x.
-// A word belongs to the tile in which its second half lies; words at the ends of a
-// row, which hold another row's element or none of the view's, are changed half by
-// half.
+// The parameters are those of transpose.wgsl; with halves_odd.wgsl, because a row that
+// begins in a word's second half is shifted by one, with one more element along x.
+// A word belongs to the tile in which its second half lies.
 
 
-@group(0) @binding(0) var<storage, read_write> dst: array<atomic<u32>>;
 @group(0) @binding(1) var<storage, read> src: array<u32>;
 
 const LANES: u32 = 256u;
 const FOLD: u32 = 32768u;
-const TILE: u32 = 64u;
-const WORDS: u32 = 32u;
-const ROWS: u32 = LANES / WORDS;
+const X_WORDS: u32 = TILE_X / 2u;
+const Y_WORDS: u32 = TILE_Y / 2u;
+const READERS: u32 = LANES / Y_WORDS;
+// Elements along x, two along y each, that an invocation reads.
+const COLUMN: u32 = TILE_X / READERS;
+const WRITERS: u32 = LANES / X_WORDS;
+const STEPS: u32 = TILE_Y / WRITERS;
 
-// Row x0 - 1 + r at r. A row's words are permuted by half its number, so that the
-// column of every second row lies in 32 different banks.
-var<workgroup> tile: array<u32, (TILE + 1u) * WORDS>;
+// The destination's words, indexed by y, then x. A row's words are permuted by half its
+// number, so that the column of every second row lies in different banks.
+var<workgroup> tile: array<u32, TILE_Y * X_WORDS>;
 
-fn slot(row: u32, word: u32) -> u32 {
-    return row * WORDS + (word ^ ((row >> 1u) % WORDS));
-}
-
-fn half(word: u32, which: u32) -> u32 {
-    return (word >> (16u * (which & 1u))) & 0xffffu;
+fn slot(y: u32, word: u32) -> u32 {
+    return y * X_WORDS + (word ^ ((y >> 1u) % X_WORDS));
 }
 
 @compute @workgroup_size(256)
@@ -40,9 +38,9 @@ fn main(
         return;
     }
     let size = params.row[0].zw;
-    let x0 = (number % params.row[2].x) * TILE;
+    let x0 = (number % params.row[2].x) * TILE_X;
     var rest = number / params.row[2].x;
-    let y0 = (rest % params.row[2].y) * TILE;
+    let y0 = (rest % params.row[2].y) * TILE_Y;
     rest = rest / params.row[2].y;
     var origin = params.row[0].xy;
     for (var d = 0u; d < params.row[2].w; d += 1u) {
@@ -50,50 +48,49 @@ fn main(
         origin += (rest % dim.x) * dim.yz;
         rest = rest / dim.x;
     }
-    let word = lane % WORDS;
-    let down = lane / WORDS;
 
-    let y = y0 + 2u * word;
-    for (var r = down; r <= TILE; r += ROWS) {
-        // Row 0 of the first tile wraps around and is out of range.
-        let x = x0 + r - 1u;
-        if (x < size.x && y < size.y) {
-            let read = origin.y + x * params.row[1].y + y;
-            var pair = src[read / 2u];
-            if ((read & 1u) == 1u) {
-                pair = pair >> 16u;
-                if (y + 1u < size.y) {
-                    pair |= src[read / 2u + 1u] << 16u;
-                }
-            }
-            tile[slot(r, word)] = pair;
-        }
+    // Elements y and y + 1 of the one before this invocation's part of x and of its
+    // COLUMN. What lies outside the view is read from its edge.
+    let pair = lane % Y_WORDS;
+    let part = lane / Y_WORDS * COLUMN;
+    let y = y0 + 2u * pair;
+    var held: array<u32, COLUMN + 1u>;
+    for (var k = 0u; k <= COLUMN; k += 1u) {
+        let x = min(max(x0 + part + k, 1u) - 1u, size.x - 1u);
+        held[k] = two_of(origin.y + x * params.row[1].y, y, size.y);
+    }
+    let shifted = vec2<bool>(
+        begins_late(origin.x + y * params.row[1].z),
+        begins_late(origin.x + (y + 1u) * params.row[1].z),
+    );
+    for (var k = 0u; k < COLUMN; k += 2u) {
+        let even = vec2<u32>(held[k + 1u], held[k + 2u]);
+        let odd = vec2<u32>(held[k], held[k + 1u]);
+        let word = (part + k) / 2u;
+        let low = select(even, odd, shifted.x);
+        tile[slot(2u * pair, word)] = (low.x & 0xffffu) | (low.y << 16u);
+        let high = select(even, odd, shifted.y);
+        tile[slot(2u * pair + 1u, word)] = (high.x >> 16u) | (high.y & 0xffff0000u);
     }
     workgroupBarrier();
-    for (var r = down; r < TILE; r += ROWS) {
-        let y = y0 + r;
-        if (y >= size.y) {
-            continue;
+    let word = lane % X_WORDS;
+    let down = lane / X_WORDS;
+    for (var k = 0u; k < STEPS; k += 1u) {
+        let row = down + k * WRITERS;
+        if (y0 + row >= size.y) {
+            return;
         }
-        let start = origin.x + y * params.row[1].z;
-        let odd = start & 1u;
-        let row = 2u * word + 1u - odd;
-        // The elements of this word, x and x + 1; x is one before the row for the
-        // first word of a row that begins in its second half.
-        let x = x0 + row - 1u;
-        let low = half(tile[slot(row, r / 2u)], r);
-        let high = half(tile[slot(row + 1u, r / 2u)], r);
-        let has_low = x < size.x;
-        let has_high = x + 1u < size.x;
-        let to = (start - odd) / 2u + x0 / 2u + word;
-        if (has_low && has_high) {
-            atomicStore(&dst[to], low | (high << 16u));
-        } else if (has_low) {
-            atomicAnd(&dst[to], 0xffff0000u);
-            atomicOr(&dst[to], low);
-        } else if (has_high) {
-            atomicAnd(&dst[to], 0x0000ffffu);
-            atomicOr(&dst[to], high << 16u);
+        let start = origin.x + (y0 + row) * params.row[1].z;
+        // The elements of this word, x and x + 1; before the first, x wraps around.
+        let x = x0 + 2u * word - u32(begins_late(start));
+        let at = start / 2u + x0 / 2u + word;
+        let value = tile[slot(row, word)];
+        if (x < size.x && x + 1u < size.x) {
+            put_word(at, value);
+        } else if (x < size.x) {
+            put_low(at, value);
+        } else if (x + 1u < size.x) {
+            put_high(at, value);
         }
     }
 }

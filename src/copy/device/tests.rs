@@ -130,14 +130,14 @@ fn more_tiles_than_one_dimension_of_a_grid_has() {
     let one = DeviceLimits { max_binding_bytes: (1 << 31) - 4, ..LIMITS };
     let list = launches_of(&dst, &src, 4, &one);
     assert_eq!(list.len(), 1);
-    let tiles = 8 * (786_432 / 32);
+    let tiles = 4 * (786_432 / 64);
     assert_eq!(list[0].params[10], tiles);
     assert!(list[0].groups[0] * list[0].groups[1] >= tiles);
     // Cut into windows of 128 MiB on both sides, the corners still lie at their places.
     let list = launches_of(&dst, &src, 4, &LIMITS);
     let mut elements = 0;
     for launch in &list {
-        assert_eq!(launch.kernel.name, "transpose_4");
+        assert!(launch.kernel.name.starts_with("transpose_4"));
         elements += u64::from(launch.params[2]) * u64::from(launch.params[3]);
         for (to, from) in tile_corners(launch) {
             let (to, from) = (launch.dst.start / 4 + to, launch.src.start / 4 + from);
