@@ -34,13 +34,18 @@ fn main(
     if (middle < 16u && byte + middle - head < total) {
         let next = place(begin, byte + middle - head - base);
         tail = middle + min(16u - middle, total - (byte + middle - head));
-        let mask = bytes_before(middle);
-        value = (value & mask) | (source_bytes(i32(next.src) - i32(middle)) & ~mask);
+        value = join(value, source_bytes(i32(next.src) - i32(middle)), middle);
     }
     let to = params.row[0].x + quad;
     if (head == 0u && tail == 16u) {
         dst[to] = value;
-    } else {
-        put_bytes(to, value, head, tail);
+        return;
     }
+    // Word by word: the words outside the range are not written at all.
+    let old = dst[to];
+    value = join(join(old, value, head), old, tail);
+    if (head < 4u) { dst[to].x = value.x; }
+    if (head < 8u && tail > 4u) { dst[to].y = value.y; }
+    if (head < 12u && tail > 8u) { dst[to].z = value.z; }
+    if (tail > 12u) { dst[to].w = value.w; }
 }

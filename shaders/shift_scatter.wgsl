@@ -1,6 +1,6 @@
 // Moves runs of any number of bytes, at any byte, to a strided layout in which no two
-// runs share a word. With walk.wgsl and shift.wgsl; an item is a group of
-// 16 aligned bytes of the destination, as far as it is one run's.
+// runs share 16 aligned bytes. With walk.wgsl and shift.wgsl; an item is a group of these,
+// as far as it is one run's.
 //
 // row[0]  destination offset, source offset, items, bytes of a run
 // Offsets and strides in bytes; dimension 0 counts the groups that a run may touch.
@@ -30,6 +30,7 @@ fn main(
     if (skip == 0u && end == 16u) {
         dst[first / 16u] = value;
     } else {
-        put_bytes(first / 16u, value, skip, end);
+        let old = dst[first / 16u];
+        dst[first / 16u] = join(join(old, value, skip), old, end);
     }
 }

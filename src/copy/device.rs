@@ -216,7 +216,7 @@ fn copy_piece(plan: &CopyPlan, windows: Windows) -> Launch {
         }
         (_, true) if grouped && plan.run() >= 16 => shift_pack(plan, windows),
         (_, true) => narrow_pack(plan, windows),
-        (_, false) if grouped && plan.run() >= 16 && words_are_one_runs(plan) => {
+        (_, false) if grouped && plan.run() >= 16 && groups_are_one_runs(plan) => {
             shift_scatter(plan, windows)
         }
         _ => narrow_scatter(plan, windows),
@@ -253,14 +253,14 @@ fn rows_begin_at_words(plan: &CopyPlan, axis: usize) -> bool {
         && dims().all(|(i, d)| i == axis || d.src.is_multiple_of(4))
 }
 
-/// Whether no word of the destination holds bytes of two runs: each dimension steps over
-/// all that lies inside it, and three bytes more.
-fn words_are_one_runs(plan: &CopyPlan) -> bool {
+/// Whether no 16 aligned bytes of the destination hold bytes of two runs: each dimension
+/// steps over all that lies inside it, and 15 bytes more.
+fn groups_are_one_runs(plan: &CopyPlan) -> bool {
     let mut dims: KernelDims = plan.dims().iter().copied().collect();
     dims.sort_unstable_by_key(|d| d.dst);
     let mut extent = plan.run();
     dims.iter().all(|d| {
-        let apart = d.dst >= extent + 3;
+        let apart = d.dst >= extent + 15;
         extent += (d.size - 1) * d.dst;
         apart
     })
