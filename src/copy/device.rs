@@ -203,7 +203,9 @@ fn copy_piece(plan: &CopyPlan, windows: Windows) -> Launch {
     if unit >= 4 {
         return match plan.form() {
             Form::Transpose { axis } if plan.dims().len() <= TILE_DIMS + 2 => {
-                tiles(plan, axis, kernels::transpose(unit, fits_small_tiles(plan, axis)), windows)
+                let [x, y] = tiled_sizes(plan, axis);
+                let tiling = kernels::transpose(unit, is_many_tiles(plan), x > 32 && y > 64);
+                tiles(plan, axis, tiling, windows)
             }
             _ => strided(plan, windows),
         };
@@ -213,7 +215,7 @@ fn copy_piece(plan: &CopyPlan, windows: Windows) -> Launch {
     match (plan.form(), plan.is_packed()) {
         (Form::Transpose { axis }, _) if is_half_transpose(plan, axis) => {
             let even = rows_begin_at_words(plan, axis);
-            let tiling = kernels::transpose_2(even, fits_small_tiles(plan, axis));
+            let tiling = kernels::transpose_2(even, is_many_tiles(plan));
             tiles(plan, axis, tiling, windows)
         }
         (_, true) if grouped && plan.run() >= 16 => shift_pack(plan, windows),
@@ -225,10 +227,9 @@ fn copy_piece(plan: &CopyPlan, windows: Windows) -> Launch {
     }
 }
 
-/// Whether large tiles would be half empty, or too few to fill a device.
-fn fits_small_tiles(plan: &CopyPlan, axis: usize) -> bool {
-    let [x, y] = tiled_sizes(plan, axis);
-    x.min(y) <= 32 || plan.bytes() / plan.unit() < 256 * 64 * 64
+/// Whether tiles of 64 x 64 are more than a device does at once.
+fn is_many_tiles(plan: &CopyPlan) -> bool {
+    plan.bytes() / plan.unit() >= 256 * 64 * 64
 }
 
 /// Sizes along the destination's innermost dimension and along the source's.

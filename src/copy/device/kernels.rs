@@ -106,25 +106,24 @@ impl Tiling {
     }
 }
 
-/// Of units of 4 bytes or more; `small` for tiles that a short side fills, or that are many
-/// enough to fill a device.
-pub(super) fn transpose(unit: u64, small: bool) -> Tiling {
-    let tiles = if small { 1 } else { 2 };
+/// Of units of 4 bytes or more; `many` where two tiles a workgroup still fill a device,
+/// `large` where large tiles do not stand half empty.
+pub(super) fn transpose(unit: u64, many: bool, large: bool) -> Tiling {
+    let tiles = if many { 2 } else { 1 };
     match unit {
-        4 if small => Tiling::new(TRANSPOSE_4_SMALL, 32, tiles, 0),
-        4 => Tiling::new(TRANSPOSE_4, 64, tiles, 0),
+        4 if many && large => Tiling::new(TRANSPOSE_4, 64, tiles, 0),
+        4 => Tiling::new(TRANSPOSE_4_SMALL, 32, tiles, 0),
         8 => Tiling::new(TRANSPOSE_8, 32, tiles, 0),
         _ => Tiling::new(TRANSPOSE_16, 16, tiles, 0),
     }
 }
 
-/// Of units of 2 bytes; `even` where every row begins at a word on both sides.
-pub(super) fn transpose_2(even: bool, small: bool) -> Tiling {
-    let tiles = if small { 1 } else { 2 };
-    if even {
-        Tiling::new(TRANSPOSE_2_EVEN, 64, tiles, 0)
-    } else {
-        Tiling::new(TRANSPOSE_2_ODD, 64, tiles, 1)
+/// Of units of 2 bytes; `even` where every row begins at a word on both sides, which alone
+/// gains by a second tile.
+pub(super) fn transpose_2(even: bool, many: bool) -> Tiling {
+    match even {
+        true => Tiling::new(TRANSPOSE_2_EVEN, 64, if many { 2 } else { 1 }, 0),
+        false => Tiling::new(TRANSPOSE_2_ODD, 64, 1, 1),
     }
 }
 
