@@ -50,16 +50,17 @@ fn convolved(index: u32) -> f32 {
     let from_weights = params.row[3].y + group * params.row[3].z
         + (place.channel % params.row[0].z) * params.row[3].w;
     var sum = 0.0;
-    for (var tap_y = 0u; tap_y < KERNEL_HEIGHT; tap_y += 1u) {
-        for (var tap_x = 0u; tap_x < KERNEL_WIDTH; tap_x += 1u) {
-            let source = source_of(window, tap_y, tap_x, params.row[1].x, params.row[1].y);
-            if (source.inside) {
-                var i = from_input + source.y * params.row[2].w + source.x * params.row[3].x;
-                var w = from_weights + tap_y * params.row[4].y + tap_x * params.row[4].z;
-                for (var channel = 0u; channel < channels; channel += 1u) {
+    // The taps are few and known to the compiler, which can keep where they lie.
+    for (var channel = 0u; channel < channels; channel += 1u) {
+        let in_channel = from_input + channel * params.row[2].z;
+        let of_channel = from_weights + channel * params.row[4].x;
+        for (var tap_y = 0u; tap_y < KERNEL_HEIGHT; tap_y += 1u) {
+            for (var tap_x = 0u; tap_x < KERNEL_WIDTH; tap_x += 1u) {
+                let source = source_of(window, tap_y, tap_x, params.row[1].x, params.row[1].y);
+                if (source.inside) {
+                    let i = in_channel + source.y * params.row[2].w + source.x * params.row[3].x;
+                    let w = of_channel + tap_y * params.row[4].y + tap_x * params.row[4].z;
                     sum += element(input[word_of(i)], i) * element(weights[word_of(w)], w);
-                    i += params.row[2].z;
-                    w += params.row[4].x;
                 }
             }
         }
