@@ -6,6 +6,11 @@
 const TILE_X: u32 = 64u;
 const TILE_Y: u32 = 64u;
 
+// The element at `i`, which is even, and the next.
+fn two_at(i: u32) -> u32 {
+    return src[i / 2u];
+}
+
 // Elements y, which is even, and y + 1 of the row of `size` elements at `start`.
 fn two_of(start: u32, y: u32, size: u32) -> u32 {
     return src[(start + min(y, size - 1u)) / 2u];

@@ -6,8 +6,15 @@
 const TILE_X: u32 = 64u;
 const TILE_Y: u32 = 64u;
 
-// Elements y, which is even, and y + 1 of the row of `size` elements at `start`. Both
-// words are always read, so that no load waits for a test.
+// The element at `i` and the next. Two words are always read, so that no load waits for
+// a test.
+fn two_at(i: u32) -> u32 {
+    let low = src[i / 2u];
+    let high = src[i / 2u + (i & 1u)];
+    return select(low, (low >> 16u) | (high << 16u), (i & 1u) == 1u);
+}
+
+// Elements y, which is even, and y + 1 of the row of `size` elements at `start`.
 fn two_of(start: u32, y: u32, size: u32) -> u32 {
     let last = (start + size - 1u) / 2u;
     let first = (start + y) / 2u;

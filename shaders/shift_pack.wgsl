@@ -28,14 +28,17 @@ fn main(
     let head = select(0u, lead, quad == 0u);
     let byte = quad * 16u + head - lead;
     let at = place(begin, byte - base);
-    let middle = head + min(min(16u - head, run - at.inner), total - byte);
-    var value = source_bytes(i32(at.src) - i32(head));
-    var tail = middle;
-    if (middle < 16u && byte + middle - head < total) {
-        let next = place(begin, byte + middle - head - base);
-        tail = middle + min(16u - middle, total - (byte + middle - head));
-        value = join(value, source_bytes(i32(next.src) - i32(middle)), middle);
-    }
+    let left = total - byte;
+    let middle = head + min(min(16u - head, run - at.inner), left);
+    let tail = head + min(16u - head, left);
+    // Where one run is all, the same bytes again: the loads of both are under way at once.
+    let next = place(begin, byte - base + select(middle - head, 0u, middle == tail));
+    let offset = select(middle, head, middle == tail);
+    var value = join(
+        source_bytes(i32(at.src) - i32(head)),
+        source_bytes(i32(next.src) - i32(offset)),
+        middle,
+    );
     let to = params.row[0].x + quad;
     if (head == 0u && tail == 16u) {
         dst[to] = value;

@@ -25,12 +25,13 @@ fn main(
     }
     let skip = select(0u, start % 16u, at.inner == 0u);
     let end = min(16u, start + run - first);
+    let whole = skip == 0u && end == 16u;
+    // Before the source's, so that both are under way at once.
+    var old = vec4<u32>();
+    if (!whole) {
+        old = dst[first / 16u];
+    }
     // This group's first byte lies as far from the run's start on both sides.
     let value = source_bytes(i32(at.src) - i32(at.dst % 16u));
-    if (skip == 0u && end == 16u) {
-        dst[first / 16u] = value;
-    } else {
-        let old = dst[first / 16u];
-        dst[first / 16u] = join(join(old, value, skip), old, end);
-    }
+    dst[first / 16u] = select(join(join(old, value, skip), old, end), value, whole);
 }

@@ -49,15 +49,26 @@ fn main(
         rest = rest / dim.x;
     }
 
+    // A tile inside the view needs no tests; the first of a row may begin before it.
+    let inside = x0 > 0u && x0 + TILE_X <= size.x && y0 + TILE_Y <= size.y;
+
     // Elements y and y + 1 of the one before this invocation's part of x and of its
     // COLUMN. What lies outside the view is read from its edge.
     let pair = lane % Y_WORDS;
     let part = lane / Y_WORDS * COLUMN;
     let y = y0 + 2u * pair;
+    let stride = params.row[1].y;
     var held: array<u32, COLUMN + 1u>;
-    for (var k = 0u; k <= COLUMN; k += 1u) {
-        let x = min(max(x0 + part + k, 1u) - 1u, size.x - 1u);
-        held[k] = two_of(origin.y + x * params.row[1].y, y, size.y);
+    if (inside) {
+        let first = origin.y + (x0 + part - 1u) * stride + y;
+        for (var k = 0u; k <= COLUMN; k += 1u) {
+            held[k] = two_at(first + k * stride);
+        }
+    } else {
+        for (var k = 0u; k <= COLUMN; k += 1u) {
+            let x = min(max(x0 + part + k, 1u) - 1u, size.x - 1u);
+            held[k] = two_of(origin.y + x * stride, y, size.y);
+        }
     }
     let shifted = vec2<bool>(
         begins_late(origin.x + y * params.row[1].z),
@@ -75,15 +86,24 @@ fn main(
     workgroupBarrier();
     let word = lane % X_WORDS;
     let down = lane / X_WORDS;
+    let to = x0 / 2u + word;
+    let first = origin.x + (y0 + down) * params.row[1].z;
+    let step = WRITERS * params.row[1].z;
+    if (inside) {
+        for (var k = 0u; k < STEPS; k += 1u) {
+            put_word((first + k * step) / 2u + to, tile[slot(down + k * WRITERS, word)]);
+        }
+        return;
+    }
     for (var k = 0u; k < STEPS; k += 1u) {
         let row = down + k * WRITERS;
         if (y0 + row >= size.y) {
             return;
         }
-        let start = origin.x + (y0 + row) * params.row[1].z;
+        let start = first + k * step;
         // The elements of this word, x and x + 1; before the first, x wraps around.
         let x = x0 + 2u * word - u32(begins_late(start));
-        let at = start / 2u + x0 / 2u + word;
+        let at = start / 2u + to;
         let value = tile[slot(row, word)];
         if (x < size.x && x + 1u < size.x) {
             put_word(at, value);
