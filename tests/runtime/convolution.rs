@@ -259,7 +259,6 @@ fn cases() -> Vec<Case> {
             dilation: [1, 3],
             groups: 2,
             transposed: Some([2, 2]),
-            ..PLAIN
         },
         Case {
             input: [2, 6, 5, 4],
