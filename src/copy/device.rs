@@ -212,7 +212,9 @@ fn copy_piece(plan: &CopyPlan, windows: Windows) -> Launch {
     let grouped = windows.dst.end.is_multiple_of(16) && windows.src.end.is_multiple_of(16);
     match (plan.form(), plan.is_packed()) {
         (Form::Transpose { axis }, _) if is_half_transpose(plan, axis) => {
-            tiles(plan, axis, kernels::transpose_2(rows_begin_at_words(plan, axis)), windows)
+            let even = rows_begin_at_words(plan, axis);
+            let tiling = kernels::transpose_2(even, fits_small_tiles(plan, axis));
+            tiles(plan, axis, tiling, windows)
         }
         (_, true) if grouped && plan.run() >= 16 => shift_pack(plan, windows),
         (_, true) => narrow_pack(plan, windows),
@@ -375,13 +377,13 @@ fn shift_scatter(plan: &CopyPlan, windows: Windows) -> Launch {
 
 fn tiles(plan: &CopyPlan, axis: usize, tiling: Tiling, windows: Windows) -> Launch {
     let unit = plan.unit();
-    let Tiling { kernel, tile, shift } = tiling;
+    let Tiling { kernel, group, shift } = tiling;
     let dims = plan.dims();
     let x = dims.last().copied().unwrap_or_default();
     let y = dims.get(axis).copied().unwrap_or_default();
     let inner = dims.len().saturating_sub(1);
     let around = dims.iter().enumerate().rev().filter(|&(d, _)| d != axis && d != inner);
-    let across = [(x.size + shift).div_ceil(tile[0]), y.size.div_ceil(tile[1])];
+    let across = [(x.size + shift).div_ceil(group[0]), y.size.div_ceil(group[1])];
     let mut total = across[0] * across[1];
     let mut rows: SmallVec<[[u64; 4]; TILE_DIMS]> = SmallVec::new();
     for (_, dim) in around {

@@ -92,35 +92,39 @@ pub(super) fn strided(unit: u64, rank: usize, items: u64) -> Kernel {
 /// A kernel that works in tiles.
 pub(super) struct Tiling {
     pub kernel: Kernel,
-    /// A tile's elements along the destination's innermost dimension and along the
+    /// Elements of a workgroup along the destination's innermost dimension and along the
     /// source's.
-    pub tile: [u64; 2],
+    pub group: [u64; 2],
     /// Elements that a row of the destination may be shifted by.
     pub shift: u64,
 }
 
 impl Tiling {
-    fn new(source: (&'static str, &'static str), tile: [u64; 2], shift: u64) -> Self {
-        Tiling { kernel: kernel(source, &[]), tile, shift }
+    /// `tiles` squares of `side` elements, one after the other, are a workgroup's.
+    fn new(source: (&'static str, &'static str), side: u64, tiles: u64, shift: u64) -> Self {
+        Tiling { kernel: kernel(source, &[("TILES", tiles)]), group: [side, side * tiles], shift }
     }
 }
 
-/// Of units of 4 bytes or more; `small` for tiles that a short side fills.
+/// Of units of 4 bytes or more; `small` for tiles that a short side fills, or that are many
+/// enough to fill a device.
 pub(super) fn transpose(unit: u64, small: bool) -> Tiling {
+    let tiles = if small { 1 } else { 2 };
     match unit {
-        4 if small => Tiling::new(TRANSPOSE_4_SMALL, [32, 32], 0),
-        4 => Tiling::new(TRANSPOSE_4, [64, 64], 0),
-        8 => Tiling::new(TRANSPOSE_8, [32, 32], 0),
-        _ => Tiling::new(TRANSPOSE_16, [16, 16], 0),
+        4 if small => Tiling::new(TRANSPOSE_4_SMALL, 32, tiles, 0),
+        4 => Tiling::new(TRANSPOSE_4, 64, tiles, 0),
+        8 => Tiling::new(TRANSPOSE_8, 32, tiles, 0),
+        _ => Tiling::new(TRANSPOSE_16, 16, tiles, 0),
     }
 }
 
 /// Of units of 2 bytes; `even` where every row begins at a word on both sides.
-pub(super) fn transpose_2(even: bool) -> Tiling {
+pub(super) fn transpose_2(even: bool, small: bool) -> Tiling {
+    let tiles = if small { 1 } else { 2 };
     if even {
-        Tiling::new(TRANSPOSE_2_EVEN, [64, 64], 0)
+        Tiling::new(TRANSPOSE_2_EVEN, 64, tiles, 0)
     } else {
-        Tiling::new(TRANSPOSE_2_ODD, [64, 64], 1)
+        Tiling::new(TRANSPOSE_2_ODD, 64, tiles, 1)
     }
 }
 
