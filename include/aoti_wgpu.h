@@ -606,6 +606,18 @@ AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_scatter_reduce_two_out(
     AtenTensorHandle src, const char* reduce, int32_t include_self);
 AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_fill__Scalar(AtenTensorHandle self_, double value);
 
+/* A convolution of (n, c, l) or (n, c, h, w), n being absent in both or present, by weights of
+ * (o, c / groups, kernel), or of (c, o / groups, kernel) where it is transposed, and a bias of
+ * (o), or null: float32, float16 and bfloat16, over any strides. Lists of one value a spatial
+ * dimension, vertical first. The result is channels-last where the input or the weights are
+ * images that are so, contiguous otherwise. NOT_SUPPORTED for 3 spatial dimensions. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_convolution(
+    AtenTensorHandle input, AtenTensorHandle weight, const AtenTensorHandle* bias,
+    const int64_t* stride, int64_t stride_len_, const int64_t* padding, int64_t padding_len_,
+    const int64_t* dilation, int64_t dilation_len_, int32_t transposed,
+    const int64_t* output_padding, int64_t output_padding_len_, int64_t groups,
+    AtenTensorHandle* ret0);
+
 /* Windows over (c, h, w) or (n, c, h, w), float32, float16 and bfloat16; channels-last stays
  * so. Lists of one value for both directions or of two, vertical first; an empty stride is
  * kernel_size. The largest element of each, NaN before all, with its place in its plane

@@ -1,4 +1,4 @@
-//! Every kernel of the matrix operators is valid and can be written out for Metal, DX12
+//! Every kernel of the matrix operators and of convolution is valid and can be written out for Metal, DX12
 //! and Vulkan, for each element type and each way of reading.
 
 use aoti_wgpu::ops;
@@ -7,7 +7,7 @@ use naga::valid::{Capabilities, ValidationFlags, Validator};
 
 #[test]
 fn every_shader_translates_for_every_backend() {
-    for &(name, source) in ops::matmul::SHADERS {
+    for &(name, source) in ops::matmul::SHADERS.iter().chain(ops::conv::SHADERS) {
         let module = naga::front::wgsl::parse_str(source)
             .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(source)));
         let info = Validator::new(
@@ -23,7 +23,10 @@ fn every_shader_translates_for_every_backend() {
                     let key = constant.name.clone().unwrap();
                     let value = match key.as_str() {
                         "A_TYPE" | "B_TYPE" | "OUT_TYPE" | "ADDEND_TYPE" | "MASK_TYPE" => kind,
+                        "TYPE" => kind,
                         "TILE" => 64 << flag,
+                        // These divide.
+                        "KERNEL_HEIGHT" | "KERNEL_WIDTH" | "STRIDE_Y" | "STRIDE_X" => 1 + flag,
                         "ROWS" => 1 + 3 * flag,
                         _ => flag,
                     };

@@ -2,6 +2,7 @@
 //! and on the host backend. Without an adapter the tests of a GPU show as ignored.
 
 mod cases;
+mod convolution;
 mod copies;
 mod kernels;
 mod life;
@@ -76,6 +77,7 @@ fn main() {
             .chain(life::TESTS)
             .chain(kernels::TESTS)
             .chain(operators::TESTS)
+            .chain(convolution::TESTS)
             .chain(selections::TESTS)
         {
             let (test, needs_gpu) = (*test, memory.is_some());

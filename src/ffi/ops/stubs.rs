@@ -63,7 +63,6 @@ stubs! {
     aoti_torch_mps_bucketize_Tensor
     aoti_torch_mps_cholesky_inverse
     aoti_torch_mps_cholesky_solve
-    aoti_torch_mps_convolution
     aoti_torch_mps_convolution_backward
     aoti_torch_mps_cummax
     aoti_torch_mps_cummin
