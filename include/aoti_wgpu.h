@@ -606,6 +606,25 @@ AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_scatter_reduce_two_out(
     AtenTensorHandle src, const char* reduce, int32_t include_self);
 AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_fill__Scalar(AtenTensorHandle self_, double value);
 
+/* softmax(scale q k^T + mask) v of queries (n, h, l, e), keys (n, h, s, e) and values (n, h, s, v),
+ * n being absent in all or present: float32, float16 and bfloat16, over any strides, heads of up
+ * to 256 elements. attn_mask, or null, broadcasts to (n, h, l, s): bool says what takes part, other
+ * types are added. With is_causal query i sees the keys 0 to i alone. *scale, or 1 / sqrt(e) for
+ * null. dropout_p is 0 and dropout_mask null, or the answer is NOT_SUPPORTED. ret0 is contiguous,
+ * (n, h, l, v); a row that sees no key is 0. ret1 becomes the weights, (n, h, l, s), and may be
+ * null. In _v2, where enable_gqa is not 0, h of the queries may be a multiple of that of keys and
+ * values. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps__scaled_dot_product_attention_math_for_mps(
+    AtenTensorHandle query, AtenTensorHandle key, AtenTensorHandle value,
+    const AtenTensorHandle* attn_mask, double dropout_p, int32_t is_causal,
+    const AtenTensorHandle* dropout_mask, const double* scale, AtenTensorHandle* ret0,
+    AtenTensorHandle* ret1);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps__scaled_dot_product_attention_math_for_mps_v2(
+    AtenTensorHandle query, AtenTensorHandle key, AtenTensorHandle value,
+    const AtenTensorHandle* attn_mask, double dropout_p, int32_t is_causal,
+    const AtenTensorHandle* dropout_mask, const double* scale, int32_t enable_gqa,
+    AtenTensorHandle* ret0, AtenTensorHandle* ret1);
+
 /* A convolution of (n, c, l) or (n, c, h, w), n being absent in both or present, by weights of
  * (o, c / groups, kernel), or of (c, o / groups, kernel) where it is transposed, and a bias of
  * (o), or null: float32, float16 and bfloat16, over any strides. Lists of one value a spatial
