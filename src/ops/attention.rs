@@ -106,10 +106,9 @@ impl Runtime {
         &self,
         query: &Tensor,
         key: &Tensor,
-        value: &Tensor,
         how: Attention<'_>,
     ) -> Result<Tensor> {
-        let call = Call::new(query, key, value, how)?;
+        let call = Call::new(query, key, key, how)?;
         let sizes = [call.batch, call.heads, call.queries, call.keys];
         let (result, pitch) = self.fresh_rows(&sizes, query.dtype())?;
         if result.numel() > 0 {
@@ -409,6 +408,19 @@ impl Runtime {
             && layout.offset() % 4 == 0
             && layout.sizes().last().is_some_and(|size| size % 4 == 0)
             && strides(tensor).iter().all(|stride| stride % 4 == 0)
+    }
+}
+
+/// What [`Runtime::attention_weights`] will give.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where there are more than a tensor holds.
+pub fn weights_layout(query: &Tensor, key: &Tensor) -> Result<Layout> {
+    let [batch, heads, queries, _] = four(query);
+    let [.., keys, _] = four(key);
+    match query.sizes().len() {
+        3 => Layout::contiguous(&[heads, queries, keys]),
+        _ => Layout::contiguous(&[batch, heads, queries, keys]),
     }
 }
 

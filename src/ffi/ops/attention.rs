@@ -4,9 +4,10 @@ use super::handles::{optional, tensor};
 use crate::error::{Error, Result};
 use crate::ffi::boundary::{check_output, guard};
 use crate::ffi::caller::noted;
+use crate::ffi::deferred;
 use crate::ffi::handle;
 use crate::ffi::{AOTITorchError, AtenTensorHandle};
-use crate::ops::attention::Attention;
+use crate::ops::attention::{self, Attention};
 use crate::runtime::Runtime;
 use crate::tensor::Tensor;
 
@@ -67,24 +68,48 @@ impl Call {
         let result = rt.scaled_dot_product_attention(&query, &key, &value, how)?;
         let weights = match self.ret1.is_null() {
             true => None,
-            false => Some(rt.attention_weights(&query, &key, &value, how)?),
+            false => Some(weights(&query, &key, how)?),
         };
-        let result = handle::insert(result)?;
-        if let Some(weights) = weights {
-            match handle::insert(weights) {
-                // SAFETY: not null and aligned, as checked, and ours by this function's
-                // contract.
-                Ok(weights) => unsafe { self.ret1.write(weights) },
-                Err(error) => {
-                    handle::remove("ret0", result)?;
-                    return Err(error);
-                }
+        let result = match handle::insert(result) {
+            Ok(result) => result,
+            Err(error) => {
+                return match weights {
+                    Some(weights) => handle::remove("ret1", weights).and(Err(error)),
+                    None => Err(error),
+                };
             }
+        };
+        if let Some(weights) = weights {
+            // SAFETY: not null and aligned, as checked, and ours by this function's contract.
+            unsafe { self.ret1.write(weights) };
         }
         // SAFETY: as above.
         unsafe { self.ret0.write(result) };
         Ok(())
     }
+}
+
+/// A handle to the weights. They are made at once where they are smaller than what they are
+/// made from, and otherwise, from copies of that, when somebody asks for them.
+fn weights(query: &Tensor, key: &Tensor, how: Attention<'_>) -> Result<AtenTensorHandle> {
+    let rt = Runtime::global();
+    let layout = attention::weights_layout(query, key)?;
+    let bytes = |tensor: &Tensor| tensor.numel().saturating_mul(tensor.dtype().size() as i64);
+    let operands = [Some(query), Some(key), how.mask];
+    let held = operands.into_iter().flatten().map(bytes).fold(0, i64::saturating_add);
+    if layout.numel().saturating_mul(query.dtype().size() as i64) <= held {
+        return handle::insert(rt.attention_weights(query, key, how)?);
+    }
+    let dtype = query.dtype();
+    let copy = |tensor: &Tensor| rt.clone_tensor(tensor, false);
+    let (query, key) = (copy(query)?, copy(key)?);
+    let mask = how.mask.map(copy).transpose()?;
+    let (causal, scale, grouped) = (how.causal, how.scale, how.grouped);
+    let make = move || {
+        let how = Attention { mask: mask.as_ref(), causal, scale, grouped };
+        Runtime::global().attention_weights(&query, &key, how)
+    };
+    deferred::insert(&layout, dtype, Box::new(make))
 }
 
 /// A null handle is none as well.
