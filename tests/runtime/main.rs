@@ -1,6 +1,7 @@
 //! The runtime on a device: views, transfers, order and life cycle, in both memory modes
 //! and on the host backend. Without an adapter the tests of a GPU show as ignored.
 
+mod attention;
 mod cases;
 mod convolution;
 mod copies;
@@ -77,6 +78,7 @@ fn main() {
             .chain(life::TESTS)
             .chain(kernels::TESTS)
             .chain(operators::TESTS)
+            .chain(attention::TESTS)
             .chain(convolution::TESTS)
             .chain(selections::TESTS)
         {
