@@ -96,6 +96,7 @@ fn run(options: &Options) -> std::result::Result<(), Box<dyn std::error::Error>>
     );
     let mut text = serde_json::json!({ "adapter": adapter.name, "driver": adapter.driver,
                                        "mib": options.size });
+    let mut failed = 0;
     if options.ops {
         let contiguous = |bytes| cases::all(bytes).map(|all| all.into_iter().next());
         let (Some(small), Some(large)) = (contiguous(3 << 20)?, contiguous(options.size << 20)?)
@@ -107,7 +108,9 @@ fn run(options: &Options) -> std::result::Result<(), Box<dyn std::error::Error>>
         rt.trim()?;
         text["shrink"] = options.shrink.into();
         text["copy_gb_s"] = copy.into();
-        text["cases"] = operators::run(&rt, options, copy)?.into();
+        let rows;
+        (rows, failed) = operators::run(&rt, options, copy)?;
+        text["cases"] = rows.into();
     } else {
         let all = copies(&rt, options)?;
         small_packs(&rt)?;
@@ -126,6 +129,9 @@ fn run(options: &Options) -> std::result::Result<(), Box<dyn std::error::Error>>
     }
     if let Some(path) = &options.json {
         std::fs::write(path, serde_json::to_string_pretty(&text)?)?;
+    }
+    if failed > 0 {
+        return Err(format!("{failed} cases failed").into());
     }
     Ok(())
 }

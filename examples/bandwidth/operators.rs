@@ -205,8 +205,9 @@ impl Figures {
 }
 
 /// Measures and prints the operators; `copy` is the rate of the contiguous compute copy in
-/// GB/s. Returns the rows for JSON.
-pub fn run(rt: &Runtime, options: &Options, copy: f64) -> Result<Vec<serde_json::Value>> {
+/// GB/s. A case that fails is named, and the others are measured still. Returns the rows
+/// for JSON and how many failed.
+pub fn run(rt: &Runtime, options: &Options, copy: f64) -> Result<(Vec<serde_json::Value>, usize)> {
     let scale = Scale(options.shrink);
     let mut cases = product::cases(scale);
     cases.extend(quantized::cases(scale));
@@ -243,12 +244,20 @@ pub fn run(rt: &Runtime, options: &Options, copy: f64) -> Result<Vec<serde_json:
         ],
         options.markdown,
     );
-    let (mut rates, mut rows) = (HashMap::new(), Vec::new());
+    let (mut rates, mut rows, mut failed) = (HashMap::new(), Vec::new(), 0);
     for mut case in cases {
         if scale.0 != 1 {
             case.target = Target::Unset;
         }
-        let seconds = measure(rt, &case, options.batch)?;
+        let seconds = match measure(rt, &case, options.batch) {
+            Ok(seconds) => seconds,
+            Err(error) => {
+                eprintln!("{}: {error}", case.name);
+                rows.push(serde_json::json!({ "case": case.name, "error": error.to_string() }));
+                failed += 1;
+                continue;
+            }
+        };
         let rate = case.work.rate(seconds.best());
         let other = match &case.against {
             Against::Nothing => None,
@@ -262,17 +271,17 @@ pub fn run(rt: &Runtime, options: &Options, copy: f64) -> Result<Vec<serde_json:
         rt.trim()?;
     }
     table.end();
-    Ok(rows)
+    Ok((rows, failed))
 }
 
 fn measure(rt: &Runtime, case: &Case, batch: u32) -> Result<Seconds> {
     let ready = (case.prepare)(rt)?;
-    verify(rt, case, &ready)?;
+    verify(rt, &ready)?;
     best_of_five(rt, batch, |turn| (ready.call)(rt, turn).map(drop))
 }
 
 /// Compares elements of the first call's result with the host's sums.
-fn verify(rt: &Runtime, case: &Case, ready: &Ready) -> Result<()> {
+fn verify(rt: &Runtime, ready: &Ready) -> Result<()> {
     let result = (ready.call)(rt, 0)?;
     let (dtype, count) = (result.dtype(), result.numel());
     let bytes = rt.to_vec(&result)?;
@@ -285,8 +294,7 @@ fn verify(rt: &Runtime, case: &Case, ready: &Ready) -> Result<()> {
         let far = (found - expected.value).abs();
         if far.is_nan() || far > expected.bound(dtype) {
             return Err(Error::Internal(format!(
-                "{}: element {index} is {found}, {} was expected, within {:e}",
-                case.name,
+                "element {index} is {found}, {} was expected, within {:e}",
                 expected.value,
                 expected.bound(dtype)
             )));
