@@ -98,9 +98,11 @@ struct Case {
     work: Work,
     against: Against,
     target: Target,
-    /// Makes the operands.
-    prepare: Box<dyn Fn(&Runtime) -> Result<Ready>>,
+    prepare: Prepare,
 }
+
+/// Makes the operands.
+type Prepare = Box<dyn Fn(&Runtime) -> Result<Ready>>;
 
 /// Queues the operator for the nth time.
 type Call = Box<dyn Fn(&Runtime, usize) -> Result<Tensor>>;
