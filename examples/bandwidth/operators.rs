@@ -4,6 +4,7 @@
 //! Before a case is timed, some hundred elements of its result are compared with sums in f64
 //! on the host, at the size that is timed, so by the kernel that is.
 
+mod attention;
 mod convolution;
 mod noise;
 mod product;
@@ -214,6 +215,7 @@ pub fn run(rt: &Runtime, options: &Options, copy: f64) -> Result<(Vec<serde_json
     let mut cases = product::cases(scale);
     cases.extend(quantized::cases(scale));
     cases.extend(convolution::cases(scale));
+    cases.extend(attention::cases(scale));
     if let Some(text) = &options.case {
         let wanted = |case: &&Case| case.name.contains(text.as_str());
         // And those that these are held against.
