@@ -99,6 +99,14 @@ pub(super) fn rebind(
 /// defined.
 #[inline]
 pub(super) fn own<'a>(argument: &'static str, handle: AtenTensorHandle) -> Result<LiveSlot<'a>> {
+    match known(handle) {
+        Some(live) => Ok(live),
+        None => own_otherwise(argument, handle),
+    }
+}
+
+#[cold]
+fn own_otherwise<'a>(argument: &'static str, handle: AtenTensorHandle) -> Result<LiveSlot<'a>> {
     own_or_foreign(argument, handle)?.ok_or_else(|| refuse_place(argument, handle, &Place::Outside))
 }
 
@@ -120,6 +128,12 @@ pub(super) fn own_or_foreign<'a>(
         Place::Outside if !handle.is_null() => Ok(None),
         place => Err(refuse_place(argument, handle, &place)),
     }
+}
+
+/// A tensor of this library, of those that are found at once: `None` says nothing.
+#[inline(always)]
+pub(super) fn known<'a>(handle: AtenTensorHandle) -> Option<LiveSlot<'a>> {
+    slab::find_first(handle.addr())?.live()
 }
 
 /// A tensor of this library, or `None` for a handle that is not defined.

@@ -71,12 +71,17 @@ pub(super) struct Slot {
     dtype: UnsafeCell<MaybeUninit<DType>>,
     device: UnsafeCell<MaybeUninit<DeviceType>>,
     arrays: UnsafeCell<Arrays>,
+    /// Where the tensor's layout has its sizes and its strides: what the getters answer.
+    sizes: UnsafeCell<*mut i64>,
+    strides: UnsafeCell<*mut i64>,
     tensor: UnsafeCell<MaybeUninit<Tensor>>,
 }
 
 const _: () = {
     assert!(std::mem::offset_of!(Front, tensor_impl) == 8);
     assert!(std::mem::offset_of!(Slot, front) == 0);
+    // A power of two, so that telling the start of a slot needs no division.
+    assert!(SLOT_BYTES == 256);
 };
 
 // SAFETY: all but the atomics is written only by the one thread that made the slot busy,
@@ -200,12 +205,15 @@ impl Slot {
         let data: *mut c_void = std::ptr::with_exposed_provenance_mut(address.unwrap_or(0));
         let dtype = tensor.dtype();
         front.tensor_impl = TensorImpl::describing(layout, dtype, data, arrays);
+        let (sizes, strides) = (layout.sizes().as_ptr(), layout.strides().as_ptr());
         let is_final = address.is_some() && !tensor.is_packed_view();
         self.data_is_final.store(is_final, Ordering::Relaxed);
         // SAFETY: as above; what a slot without a tensor holds needs no destructor.
         unsafe {
             (*self.dtype.get()).write(dtype);
             (*self.device.get()).write(tensor.device());
+            *self.sizes.get() = sizes.cast_mut();
+            *self.strides.get() = strides.cast_mut();
             (*self.tensor.get()).write(tensor);
         }
     }
@@ -226,6 +234,21 @@ impl<'a> LiveSlot<'a> {
     pub(super) fn tensor(self) -> &'a Tensor {
         // SAFETY: a live slot has a tensor, which is not written.
         unsafe { (*self.0.tensor.get()).assume_init_ref() }
+    }
+
+    /// Sizes, which live as long as the handle: the tensor has them. C's prototype has no
+    /// `const`, and callers do not write.
+    #[inline]
+    pub(super) fn sizes(self) -> *mut i64 {
+        // SAFETY: a live slot has them, and they are not written.
+        unsafe { *self.0.sizes.get() }
+    }
+
+    /// As [`LiveSlot::sizes`], of strides.
+    #[inline]
+    pub(super) fn strides(self) -> *mut i64 {
+        // SAFETY: a live slot has them, and they are not written.
+        unsafe { *self.0.strides.get() }
     }
 
     #[inline]
