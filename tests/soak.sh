@@ -24,7 +24,7 @@ build() { # features, tests... : puts them and the library that belongs to them 
         [ -n "$features" ] || cp "$(dirname "$path")"/libaoti_wgpu.{so,dylib} "$bin" 2>/dev/null
     done
 }
-build "" state_machine process hostile_text
+build "" state_machine process models hostile_text
 build faults faults
 
 targets=()
@@ -82,21 +82,27 @@ fuzz() { # target, thousandths
     note "$(printf '%-14s %s%s' "fuzz $target" "$(grep -a '^Done' "$log/fuzz_$target.log" | tail -1)" "$result")"
 }
 
-share machine 350 env SOAK_OPS=100000 "$bin/state_machine" machine
-share threads 125 env SOAK_OPS=40000 "$bin/state_machine" threads
-share repeat 125 env SOAK_RUNS=100000 "$bin/state_machine" repeat
-share hostile 50 "$bin/state_machine" hostile
-share text 75 env SOAK_CASES=5000 "$bin/hostile_text"
-share faults 50 "$bin/faults"
-share process 50 "$bin/process"
-for target in "${targets[@]}"; do
-    fuzz "$target" $((175 / ${#targets[@]}))
-done
+# Read as a whole before it runs: this file may change meanwhile as well.
+{
+    share machine 300 env SOAK_OPS=100000 "$bin/state_machine" machine
+    share threads 125 env SOAK_OPS=40000 "$bin/state_machine" threads
+    share repeat 125 env SOAK_RUNS=100000 "$bin/state_machine" repeat
+    share load 25 env SOAK_RUNS=1000 "$bin/state_machine" load
+    share hostile 25 "$bin/state_machine" hostile
+    share models 75 env SOAK_LOADS=1000 SOAK_ROUNDS=1000 "$bin/models"
+    share text 50 env SOAK_CASES=5000 "$bin/hostile_text"
+    share faults 50 "$bin/faults"
+    share process 50 "$bin/process"
+    for target in "${targets[@]}"; do
+        fuzz "$target" $((175 / ${#targets[@]}))
+    done
 
-passed() { grep -ch "^test $1::.*ok$" "$log/$1.log"; }
-note "operations: $(($(passed machine) * 100000)) against the model, in $(passed machine) set-ups"
-note "runs of one program: $(($(passed repeat) * 100000)) in $(passed repeat) set-ups"
-note "failures: $failed"
-echo "summary (also in $log/summary):"
-cat "$log/summary"
-exit $((failed > 0))
+    passed() { grep -ch "^test $1::.*ok$" "$log/$1.log"; }
+    note "operations: $(($(passed machine) * 100000)) against the model, in $(passed machine) set-ups"
+    note "runs of one program: $(($(passed repeat) * 100000)) in $(passed repeat) set-ups"
+    note "loads of a model: $(($(grep -ch "^test loads::.*ok$" "$log/models.log") * 1000))"
+    note "failures: $failed"
+    echo "summary (also in $log/summary):"
+    cat "$log/summary"
+    exit $((failed > 0))
+}
