@@ -1,4 +1,4 @@
-//! Every kernel of the matrix operators is valid and can be written out for Metal, DX12
+//! Every kernel of the matrix operators and of convolution is valid and can be written out for Metal, DX12
 //! and Vulkan, for each element type and each way of reading.
 
 use aoti_wgpu::ops;
@@ -7,7 +7,9 @@ use naga::valid::{Capabilities, ValidationFlags, Validator};
 
 #[test]
 fn every_shader_translates_for_every_backend() {
-    for &(name, source) in ops::matmul::SHADERS {
+    for &(name, source) in
+        ops::matmul::SHADERS.iter().chain(ops::conv::SHADERS).chain(ops::attention::SHADERS)
+    {
         let module = naga::front::wgsl::parse_str(source)
             .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(source)));
         let info = Validator::new(
@@ -23,8 +25,11 @@ fn every_shader_translates_for_every_backend() {
                     let key = constant.name.clone().unwrap();
                     let value = match key.as_str() {
                         "A_TYPE" | "B_TYPE" | "OUT_TYPE" | "ADDEND_TYPE" | "MASK_TYPE" => kind,
+                        "TYPE" => kind,
                         "TILE" => 64 << flag,
-                        "ROWS" => 1 + 3 * flag,
+                        // These divide.
+                        "KERNEL_HEIGHT" | "KERNEL_WIDTH" | "STRIDE_Y" | "STRIDE_X" => 1 + flag,
+                        "ROWS" | "COLUMNS" => 1 + 3 * flag,
                         _ => flag,
                     };
                     constants.insert(key, f64::from(value));
@@ -38,7 +43,9 @@ fn every_shader_translates_for_every_backend() {
                     .filter(|(_, v)| v.space == naga::AddressSpace::WorkGroup)
                     .map(|(_, v)| module.types[v.ty].inner.size(module.to_ctx()))
                     .sum();
-                assert!(shared <= 16384, "{name}: {shared} bytes of workgroup memory");
+                // Metal and DX12 have 32 KiB; what takes more than WebGPU guarantees asks first.
+                let most = if name == "attention_tile" { 24576 } else { 16384 };
+                assert!(shared <= most, "{name}: {shared} bytes of workgroup memory");
                 spirv(name, &module, &info);
                 metal(name, &module, &info);
                 hlsl(name, &module, &info);

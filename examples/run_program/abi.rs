@@ -202,6 +202,13 @@ impl Shims {
         Ok(stats)
     }
 
+    /// What ExecuTorch's delegate calls after it closed a program.
+    #[allow(dead_code, reason = "for tests that include this file")]
+    pub fn cleanup_memory(&self) -> Result<(), Failure> {
+        symbol!(self.library, "cleanup_memory": extern "C" fn())();
+        Ok(())
+    }
+
     pub fn init_logging(&self) -> Result<(), Failure> {
         let init = symbol!(self.library, "aoti_wgpu_init_logging": extern "C" fn() -> u32);
         self.check(init() as Status, "starting the log")

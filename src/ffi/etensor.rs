@@ -4,6 +4,7 @@
 //! a [`TensorImpl`]. The layout is the same from ExecuTorch v0.4 to v1.5; users'
 //! builds check it by `include/aoti_wgpu_executorch.h`.
 
+use crate::dtype::DType;
 use crate::layout::{INLINE_DIMS, Layout, MAX_DIMS};
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -70,6 +71,29 @@ impl TensorImpl {
             shape_dynamism: 0,
             device_type: 0,
             device_index: 0,
+        }
+    }
+
+    /// Of a tensor of this layout, whose sizes and strides `arrays` keeps.
+    #[inline]
+    pub(super) fn describing(
+        layout: &Layout,
+        dtype: DType,
+        data: *mut c_void,
+        arrays: &mut Arrays,
+    ) -> Self {
+        let (sizes, strides, dim_order) = arrays.describe(layout);
+        TensorImpl {
+            sizes,
+            dim_order,
+            strides,
+            data: data.into(),
+            // At most 2^63 - 1, as a layout guarantees.
+            dim: layout.rank() as isize,
+            numel: layout.numel() as isize,
+            numel_bound: layout.numel() as usize,
+            scalar_type: dtype as i8,
+            ..TensorImpl::empty()
         }
     }
 }

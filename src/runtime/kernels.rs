@@ -3,11 +3,11 @@
 //! A source is parsed once a process, and a kernel lowered once for each way of binding
 //! it: which arguments share a buffer, and the threads of a group. Every binding is a
 //! whole buffer, or the largest window of it that a binding may have, and a kernel finds
-//! its arguments by byte offsets in its parameters; so a view is bound where it lies,
-//! aligned or not, packed or not.
+//! its arguments by byte offsets in its parameters; so a view is bound where it lies, at any
+//! multiple of its element's size, packed or not.
 
 use super::Runtime;
-use super::mirrors::Mirror;
+use super::mirrors::{Hosted, Mirror};
 use crate::error::{Error, Result};
 use crate::gpu::{Binding, Buffer, BufferKind, Gpu, Pipeline, PipelineKey, Shader, Stream, Usage};
 use crate::memory::Storage;
@@ -39,7 +39,11 @@ pub struct KernelFunction {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Buffer { writes: bool },
+    /// `unit`: what its byte offset in a buffer has to be a multiple of.
+    Buffer {
+        writes: bool,
+        unit: u64,
+    },
     Int,
 }
 
@@ -188,9 +192,11 @@ impl KernelLibrary {
                         .iter()
                         .map(|param| {
                             let kind = match param.kind {
-                                ParamKind::Buffer { access, .. } => {
-                                    Kind::Buffer { writes: access == Access::ReadWrite }
-                                }
+                                ParamKind::Buffer { access, element } => Kind::Buffer {
+                                    writes: access == Access::ReadWrite,
+                                    // Larger elements are read as words.
+                                    unit: u64::from(element.scalar.size()).min(4),
+                                },
                                 ParamKind::Int => Kind::Int,
                             };
                             (param.index, kind)
@@ -258,7 +264,7 @@ impl Runtime {
         let result = without_panic(|| self.encode_kernel(function, arguments, grid));
         if let Err(error) = &result {
             for &(index, kind) in &function.params {
-                if let (Kind::Buffer { writes: true }, Some(storage)) =
+                if let (Kind::Buffer { writes: true, .. }, Some(storage)) =
                     (kind, arguments.storage(index))
                 {
                     poison(&storage, error);
@@ -348,15 +354,29 @@ impl Runtime {
         for &(index, kind) in &function.params {
             let name = || format!("{} of kernel {}", index, function.kernel.name());
             match (kind, arguments.values.get(index as usize)) {
-                (Kind::Buffer { writes }, Some(Argument::Tensor { storage, offset, end, .. })) => {
+                (
+                    Kind::Buffer { writes, unit },
+                    Some(Argument::Tensor { storage, offset, end, .. }),
+                ) => {
                     let storage = storage.upgrade().ok_or_else(|| {
                         Error::invalid("idx", name(), "the tensor was deleted since it was set")
                     })?;
                     if !writes {
                         storage.check()?;
                     }
+                    if !offset.is_multiple_of(unit) {
+                        return Err(Error::invalid(
+                            "idx",
+                            name(),
+                            format!(
+                                "it starts at byte {offset} of its storage, not at a multiple of \
+                                 its element's {unit}"
+                            ),
+                        ));
+                    }
                     bound.buffers.push(BoundBuffer {
                         writes,
+                        unit,
                         mirror: None,
                         offset: *offset,
                         end: *end,
@@ -394,12 +414,15 @@ impl Runtime {
         if host.is_empty() {
             return Ok(());
         }
-        let storages: Vec<&Arc<Storage>> = host.iter().map(|b| &b.storage).collect();
-        let mirrors = self.mirrors_of(&storages)?;
+        let arguments: Vec<Hosted<'_>> = host
+            .iter()
+            .map(|b| Hosted { storage: &b.storage, offset: b.offset, unit: b.unit })
+            .collect();
+        let mirrors = self.mirrors_of(&arguments)?;
         for (buffer, mirror) in host.iter_mut().zip(mirrors) {
-            let ahead = buffer.storage.address().saturating_sub(mirror.range.start) as u64;
-            buffer.offset += ahead;
-            buffer.end += ahead;
+            let place = mirror.place(buffer.storage.address());
+            buffer.offset = buffer.offset.saturating_add(place);
+            buffer.end = buffer.end.saturating_add(place);
             buffer.mirror = Some(mirror);
         }
         Ok(())
@@ -450,6 +473,8 @@ pub(super) struct BoundBuffer {
     pub storage: Arc<Storage>,
     pub mirror: Option<Mirror>,
     pub writes: bool,
+    /// What `offset` is a multiple of, in bytes.
+    pub unit: u64,
     /// First byte of the argument in its buffer, and one past its last.
     pub offset: u64,
     pub end: u64,

@@ -88,6 +88,7 @@ impl Runtime {
                 storage: tensor.storage.clone(),
                 mirror: None,
                 writes: operand.writes,
+                unit: size as u64,
                 offset: (tensor.layout.offset() as u64).saturating_mul(size as u64),
                 end: tensor.layout.end_bytes(size)?,
             });

@@ -33,10 +33,43 @@ pub struct Mirrors {
 #[derive(Debug, Clone)]
 pub struct Mirror {
     /// Host addresses.
-    pub range: Range<usize>,
+    range: Range<usize>,
     /// The copy.
     pub storage: Arc<Storage>,
+    /// Bytes of the copy before the first of the range.
+    ahead: usize,
 }
+
+impl Mirror {
+    /// Where the byte at an address of the range is, in bytes from the copy's start.
+    pub fn place(&self, address: usize) -> u64 {
+        place(&self.range, self.ahead, address)
+    }
+}
+
+fn place(range: &Range<usize>, ahead: usize, address: usize) -> u64 {
+    address.saturating_sub(range.start).saturating_add(ahead) as u64
+}
+
+/// An argument in host memory.
+pub(super) struct Hosted<'a> {
+    pub storage: &'a Arc<Storage>,
+    /// Its first byte in the storage.
+    pub offset: u64,
+    /// What its place in a buffer has to be a multiple of, in bytes.
+    pub unit: u64,
+}
+
+impl Hosted<'_> {
+    fn fits(&self, range: &Range<usize>, ahead: usize) -> bool {
+        let start = place(range, ahead, self.storage.address()).saturating_add(self.offset);
+        !range.contains(&self.storage.address()) || start.is_multiple_of(self.unit)
+    }
+}
+
+/// Where a copy may begin in its buffer: as far behind a multiple of this as the host's bytes
+/// do, or wherever else the arguments need it.
+const ALIGNMENT: usize = 16;
 
 impl Mirrors {
     /// Whether queued work has written host memory among these addresses.
@@ -59,11 +92,16 @@ fn span(start: usize, bytes: u64) -> Range<usize> {
 }
 
 impl Runtime {
-    /// Device copies of host memory, one for each of `storages` (several may be one). What
+    /// Device copies of host memory, one for each of `arguments` (several may be one). What
     /// queued work has written already is carried on from.
-    pub(super) fn mirrors_of(&self, storages: &[&Arc<Storage>]) -> Result<Vec<Mirror>> {
+    ///
+    /// # Errors
+    /// [`Error::NotSupported`] where arguments overlap and no copy has both at a multiple of
+    /// their units.
+    pub(super) fn mirrors_of(&self, arguments: &[Hosted<'_>]) -> Result<Vec<Mirror>> {
         // Ranges that overlap, directly or through a third, become one.
-        let mut ranges: Vec<Range<usize>> = storages.iter().map(|s| addresses(s)).collect();
+        let mut ranges: Vec<Range<usize>> =
+            arguments.iter().map(|argument| addresses(argument.storage)).collect();
         ranges.sort_unstable_by_key(|range| range.start);
         let mut joined: Vec<Range<usize>> = Vec::new();
         for range in ranges {
@@ -72,20 +110,28 @@ impl Runtime {
                 _ => joined.push(range),
             }
         }
-        let mirrors =
-            joined.into_iter().map(|range| self.mirror(range)).collect::<Result<Vec<_>>>()?;
-        Ok(storages
-            .iter()
-            .filter_map(|s| mirrors.iter().find(|m| m.range.contains(&s.address())).cloned())
-            .collect())
+        let mirrors = joined
+            .into_iter()
+            .map(|range| self.mirror(range, arguments))
+            .collect::<Result<Vec<_>>>()?;
+        let of = |argument: &Hosted<'_>| {
+            mirrors.iter().find(|m| m.range.contains(&argument.storage.address())).cloned()
+        };
+        Ok(arguments.iter().filter_map(of).collect())
     }
 
-    fn mirror(&self, range: Range<usize>) -> Result<Mirror> {
+    fn mirror(&self, range: Range<usize>, arguments: &[Hosted<'_>]) -> Result<Mirror> {
+        let inside: Vec<&Hosted<'_>> = arguments
+            .iter()
+            .filter(|argument| range.contains(&argument.storage.address()))
+            .collect();
+        let fit = |range: &Range<usize>, ahead| inside.iter().all(|a| a.fits(range, ahead));
         let covering = {
             let written = self.inner.mirrors.written.lock();
             written
                 .iter()
                 .find(|m| m.range.start <= range.start && range.end <= m.range.end)
+                .filter(|m| fit(&m.range, m.ahead))
                 .cloned()
         };
         if let Some(mirror) = covering {
@@ -94,11 +140,20 @@ impl Runtime {
         if self.inner.mirrors.touches(&range) {
             self.settle_all()?;
         }
-        let bytes = range.len() as u64;
+        let ahead = std::iter::once(range.start % ALIGNMENT)
+            .chain(0..ALIGNMENT)
+            .find(|&ahead| fit(&range, ahead))
+            .ok_or_else(|| {
+                Error::NotSupported(format!(
+                    "arguments of one kernel overlap in host memory at {range:#x?}, and are not \
+                     a whole number of elements apart"
+                ))
+            })?;
+        let bytes = range.len().saturating_add(ahead) as u64;
         let storage = self.inner.memory.allocate(bytes, DeviceType::Mps)?;
-        let host = self.inner.memory.borrow(range.start, bytes, DeviceType::Cpu);
-        self.move_bytes(&storage, &host, bytes)?;
-        Ok(Mirror { range, storage })
+        let mirror = Mirror { range, storage, ahead };
+        self.move_bytes(&mirror, Direction::ToDevice)?;
+        Ok(mirror)
     }
 
     /// Notes that queued work writes a mirror.
@@ -167,9 +222,7 @@ impl Runtime {
         let mut result = Ok(());
         let mut left = Vec::new();
         for mirror in written {
-            let bytes = mirror.range.len() as u64;
-            let host = self.inner.memory.borrow(mirror.range.start, bytes, DeviceType::Cpu);
-            match self.move_bytes(&host, &mirror.storage, bytes) {
+            match self.move_bytes(&mirror, Direction::ToHost) {
                 Ok(()) | Err(Error::Poisoned(_)) => {}
                 Err(error) => {
                     left.push(mirror);
@@ -183,10 +236,22 @@ impl Runtime {
         result
     }
 
-    fn move_bytes(&self, to: &Arc<Storage>, from: &Arc<Storage>, bytes: u64) -> Result<()> {
-        let layout = Layout::of_bytes(i64::try_from(bytes).unwrap_or(i64::MAX))?;
-        let dst = Side { storage: to, layout: &layout, dtype: DType::U8 };
-        let src = Side { storage: from, layout: &layout, dtype: DType::U8 };
-        self.transfer(dst, src)
+    fn move_bytes(&self, mirror: &Mirror, direction: Direction) -> Result<()> {
+        let count = i64::try_from(mirror.range.len()).unwrap_or(i64::MAX);
+        let ahead = i64::try_from(mirror.ahead).unwrap_or(i64::MAX);
+        let (start, bytes) = (mirror.range.start, mirror.range.len() as u64);
+        let host = self.inner.memory.borrow(start, bytes, DeviceType::Cpu);
+        let (of_host, of_copy) = (Layout::of_bytes(count)?, Layout::new(&[count], &[1], ahead)?);
+        let host = Side { storage: &host, layout: &of_host, dtype: DType::U8 };
+        let copy = Side { storage: &mirror.storage, layout: &of_copy, dtype: DType::U8 };
+        match direction {
+            Direction::ToDevice => self.transfer(copy, host),
+            Direction::ToHost => self.transfer(host, copy),
+        }
     }
+}
+
+enum Direction {
+    ToDevice,
+    ToHost,
 }

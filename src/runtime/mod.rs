@@ -141,7 +141,7 @@ impl Runtime {
     ///
     /// # Errors
     /// [`Error::BackendUnavailable`] where what was asked for is not there.
-    fn gpu(&self) -> Result<Option<&Arc<Gpu>>> {
+    pub(crate) fn gpu(&self) -> Result<Option<&Arc<Gpu>>> {
         let gpu = self.inner.gpu.get_or_init(|| {
             let config = &self.inner.config;
             let gpu = match config.backend {

@@ -1,5 +1,8 @@
 //! What the fuzz targets and their short forms in `cargo test` do with their bytes.
 
+#[path = "../../examples/support/npy.rs"]
+mod npy;
+
 use aoti_wgpu::copy::host;
 use aoti_wgpu::copy::plan::CopyPlan;
 use aoti_wgpu::ffi::AtenTensorHandle as Handle;
@@ -148,4 +151,18 @@ pub fn metal(text: &str) {
             let _ = Validator::new(ValidationFlags::all(), capabilities).validate(&program.module);
         }
     }
+}
+
+/// A `.npy` file: an array of as many bytes as its shape says, or an error; what was read is
+/// the same after it was written.
+pub fn npy(bytes: &[u8]) {
+    let Ok(array) = npy::decode(bytes) else { return };
+    let size: i64 = array.kind[1..].parse().unwrap();
+    assert_eq!(array.shape.iter().product::<i64>() * size, array.bytes.len() as i64);
+    // The writer's format has no room for the longest headers.
+    let Ok(file) = npy::encode(&array.kind, &array.shape, &array.bytes) else { return };
+    let again = npy::decode(&file).unwrap();
+    assert_eq!(again.kind, array.kind);
+    assert_eq!(again.shape, array.shape);
+    assert_eq!(again.bytes, array.bytes);
 }

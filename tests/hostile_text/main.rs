@@ -1,5 +1,6 @@
-//! The fuzz targets' short forms: random arguments, random layouts, and Metal sources in
-//! which something was cut out, doubled or replaced. `SOAK_CASES` sets how many of each.
+//! The fuzz targets' short forms: random arguments, random layouts, Metal sources and `.npy`
+//! files in which something was cut out, doubled or replaced. `SOAK_CASES` sets how many of
+//! each. `found` holds a folder a target with inputs that once failed, or were slow.
 
 mod bodies;
 
@@ -34,6 +35,63 @@ fn c_arguments() {
 #[test]
 fn planner() {
     run(bytes(), |bytes| bodies::planner(&bytes));
+}
+
+#[test]
+fn npy() {
+    let heads = [
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }",
+        "{'descr': '>i2', 'fortran_order': False, 'shape': (5,), }",
+        "{'descr': '|b1', 'fortran_order': True, 'shape': (), }",
+        "{\"shape\": (0, 4), \"fortran_order\": False, \"descr\": \"f8\"}",
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }",
+        "{'descr': '<u8', 'fortran_order': False, 'shape': (9223372036854775807, 3), }",
+    ];
+    let pieces = ["{", "}", "(", ")", "'", "\"", ",", ":", "-", "9", "0", "\\", "é", "True", " "];
+    let edit = (any::<prop::sample::Index>(), 0..pieces.len(), 0usize..8);
+    let edits = proptest::collection::vec(edit, 0..4);
+    let parts = (0..heads.len(), edits, -8i64..8, 0u8..5, bytes());
+    run(parts, |(head, edits, longer, version, data)| {
+        let mut text: Vec<char> = heads[head].chars().collect();
+        for (at, piece, cut) in edits {
+            let start = at.index(text.len() + 1);
+            let end = (start + cut).min(text.len());
+            text.splice(start..end, pieces[piece].chars());
+        }
+        let head: String = text.into_iter().collect();
+        let length = (head.len() as i64 + longer).max(0) as u32;
+        let mut file = b"\x93NUMPY".to_vec();
+        file.extend([version, 0]);
+        match version {
+            1 => file.extend((length as u16).to_le_bytes()),
+            _ => file.extend(length.to_le_bytes()),
+        }
+        file.extend(head.as_bytes());
+        file.extend(data);
+        bodies::npy(&file);
+    });
+    run(bytes(), |bytes| bodies::npy(&bytes));
+}
+
+#[test]
+fn found() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile_text/found");
+    let mut count = 0;
+    for target in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        for path in std::fs::read_dir(&target).unwrap().map(|entry| entry.unwrap().path()) {
+            println!("{}", path.display());
+            let bytes = std::fs::read(&path).unwrap();
+            match target.file_name().and_then(|name| name.to_str()) {
+                Some("c_arguments") => bodies::c_arguments(&bytes),
+                Some("planner") => bodies::planner(&bytes),
+                Some("npy") => bodies::npy(&bytes),
+                Some("metal") => bodies::metal(&String::from_utf8(bytes).unwrap()),
+                other => panic!("{other:?} is no target"),
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 0);
 }
 
 #[test]

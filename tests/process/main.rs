@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 /// Far more than any of these needs.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The folder with the cdylib: cargo puts it beside the tests.
+/// The folder with the cdylib: cargo puts it beside the tests, and a copy of both may lie
+/// elsewhere.
 fn libraries() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_path_buf()
 }
@@ -23,8 +24,8 @@ fn program() -> Result<&'static Path, String> {
     PROGRAM
         .get_or_init(|| {
             let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-            let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("statics");
             let libraries = libraries();
+            let out = libraries.join("statics");
             let output = Command::new(std::env::var_os("CXX").unwrap_or("c++".into()))
                 .args(["-std=c++17", "-g", "-Wall", "-Wextra", "-pthread", "-o"])
                 .arg(&out)

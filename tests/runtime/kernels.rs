@@ -10,6 +10,7 @@ pub const TESTS: &[(&str, Test)] = &[
     ("kernels::views_and_their_base", views_and_their_base),
     ("kernels::blobs_are_brought_back", blobs_are_brought_back),
     ("kernels::blobs_that_overlap", blobs_that_overlap),
+    ("kernels::blobs_between_words", blobs_between_words),
     ("kernels::failures_poison_their_outputs", failures_poison),
     ("kernels::more_parameters_than_immediates", more_parameters),
     ("kernels::the_exact_grid", the_exact_grid),
@@ -92,6 +93,41 @@ fn blobs_that_overlap(world: &World) {
     drop((a, b));
     assert_eq!(host[..5], [20.0, 22.0, 24.0, 26.0, 28.0]);
     host.clear();
+}
+
+/// Host memory may begin anywhere: what overlaps shares a copy in which each begins at a whole
+/// element, or is refused.
+fn blobs_between_words(world: &World) {
+    const ADD: &str = "kernel void add(device int* a, constant uchar* b, \
+                       uint i [[thread_position_in_grid]]) { a[i] = a[i] + b[1]; }";
+    const BOTH: &str = "kernel void both(device int* a, constant int* b, \
+                        uint i [[thread_position_in_grid]]) { a[i] = b[i]; }";
+    let mut words = [0u64; 8];
+    let data = words.as_mut_ptr().cast::<u8>();
+    let blob = |start: usize, count: i64, dtype: DType| {
+        let layout = Layout::contiguous(&[count]).unwrap();
+        // SAFETY: inside `words`, which outlives the tensors.
+        unsafe { world.rt.blob(data.add(start), layout, dtype, DeviceType::Mps) }.unwrap()
+    };
+    let ints = |tensor: &Tensor| -> Vec<i32> {
+        let bytes = world.rt.to_vec(tensor).unwrap();
+        bytes.chunks_exact(4).map(|c| i32::from_ne_bytes(c.try_into().unwrap())).collect()
+    };
+    let (bytes, off, on) = (blob(0, 30, DType::U8), blob(2, 3, DType::I32), blob(4, 2, DType::I32));
+    // SAFETY: the second byte of `words`, which no work uses yet.
+    unsafe { data.add(1).write(7) };
+    run(world, ADD, "add", &[&off, &bytes], 3).unwrap();
+    run(world, ADD, "add", &[&off, &bytes], 2).unwrap();
+    assert_eq!(ints(&off), [14, 14, 7]);
+    // Bytes 2 to 13 are 14 0 0 0 14 0 0 0 7 0 0 0.
+    run(world, ADD, "add", &[&on, &bytes], 1).unwrap();
+    assert_eq!(ints(&on), [(14 << 16) + 7, 7 << 16]);
+    assert_eq!(ints(&off), [14 + (7 << 16), 14, 7]);
+    let error = run(world, BOTH, "both", &[&off, &on], 1).unwrap_err().to_string();
+    assert!(error.contains("whole number of elements"), "{error}");
+    let tail = world.rt.view_bytes(&bytes, 5, DType::U8, &[8], &[1]).unwrap();
+    let error = run(world, BOTH, "both", &[&tail, &on], 1).unwrap_err().to_string();
+    assert!(error.contains("byte 5"), "{error}");
 }
 
 fn failures_poison(world: &World) {

@@ -15,7 +15,8 @@ mod repeat;
 mod threads;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
 
 /// Operations between two times at which everything is deleted and nothing may be left.
 const SPAN: u64 = 500;
@@ -135,6 +136,40 @@ fn part(name: &str, setup: &[(&str, &str)]) -> Result<(), Failed> {
     if output.status.success() { Ok(()) } else { Err(text(&output).into()) }
 }
 
+/// The same bits from a process alone and from two while another keeps the adapter and the
+/// processor's cores busy.
+fn under_load(setup: &[(&str, &str)]) -> Result<(), Failed> {
+    let bits = || -> Result<String, Failed> {
+        let runs = number("SOAK_RUNS", 100).min(1000);
+        let output = run_again("repeat", setup, &[("SOAK_RUNS", runs.to_string())]);
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = printed.lines().find(|line| line.starts_with("bits "));
+        match (output.status.success(), line) {
+            (true, Some(line)) => Ok(line.to_owned()),
+            _ => Err(text(&output).into()),
+        }
+    };
+    let alone = bits()?;
+    let mut busy = Command::new(std::env::current_exe()?)
+        .env("STATE_PART", "busy")
+        .envs(setup.iter().copied())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut first = String::new();
+    BufReader::new(busy.stdout.take().ok_or("no pipe")?).read_line(&mut first)?;
+    let under_load = [bits(), bits()];
+    let ended = busy.try_wait()?;
+    busy.kill()?;
+    busy.wait()?;
+    if let (None, "busy\n") = (ended, first.as_str()) {
+        for bits in under_load {
+            assert_eq!(bits?, alone);
+        }
+        return Ok(());
+    }
+    Err(format!("the other process ended early: {ended:?}").into())
+}
+
 fn main() {
     match std::env::var("STATE_PART").as_deref() {
         Ok("machine") => {
@@ -143,6 +178,7 @@ fn main() {
             return;
         }
         Ok("repeat") => return repeat::run(number("SOAK_RUNS", 100)),
+        Ok("busy") => return repeat::busy(),
         Ok("limits") => return repeat::limits(),
         Ok("hostile") => return hostile::run(),
         Ok("threads") => return threads::run(number("SOAK_OPS", 1500)),
@@ -155,6 +191,10 @@ fn main() {
         let skipped = name != "host" && !has_gpu;
         trials.push(
             Trial::test(format!("machine::{name}"), move || machine(setup))
+                .with_ignored_flag(skipped),
+        );
+        trials.push(
+            Trial::test(format!("load::{name}"), move || under_load(setup))
                 .with_ignored_flag(skipped),
         );
         for kind in ["hostile", "threads", "repeat"] {

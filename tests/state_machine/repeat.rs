@@ -5,8 +5,9 @@ use aoti_wgpu::ffi::AtenTensorHandle as Handle;
 use aoti_wgpu::ffi::memory::*;
 use aoti_wgpu::ffi::mps::*;
 use std::ffi::CStr;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ptr::{null, null_mut};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const SOURCE: &CStr = c"
 #include <metal_stdlib>
@@ -100,7 +101,7 @@ pub fn run(runs: u64) {
         assert_eq!(program(with_kernels), first, "the same program, another result");
     }
     let (before, start) = (resident(), stats());
-    let mut half = std::time::Duration::ZERO;
+    let mut half = Duration::ZERO;
     let clock = Instant::now();
     for i in 0..runs {
         assert_eq!(program(with_kernels), first, "run {i}");
@@ -118,6 +119,30 @@ pub fn run(runs: u64) {
         "{runs} runs, bit-identical; {grown} bytes more resident; first half {half:?}, second {:?}",
         clock.elapsed() - half
     );
+    let mut bits = DefaultHasher::new();
+    first.hash(&mut bits);
+    println!("bits {:016x}", bits.finish());
+}
+
+/// What another process may have to run beside: the same program and two busy threads, until
+/// this process is ended, or for two minutes.
+pub fn busy() {
+    let end = Instant::now() + Duration::from_secs(120);
+    let with_kernels = crate::machine::adapter_memory() != "host";
+    let first = program(with_kernels);
+    println!("busy");
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while Instant::now() < end {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        while Instant::now() < end {
+            assert_eq!(program(with_kernels), first);
+        }
+    });
 }
 
 /// With `AOTI_WGPU_MEMORY_LIMIT_MB=8`: the pool makes room, and more is refused.

@@ -295,6 +295,11 @@ impl Machine {
         if to.same_memory(&from) && !apart && at != source {
             return;
         }
+        // Blobs that overlap and are not whole elements apart are refused in one dispatch.
+        let between = at.abs_diff(source);
+        if to.storage.place == Place::Borrowed && to.same_memory(&from) && between % 4 != 0 {
+            return;
+        }
         // Where another blob lies over part of what is written, its copy is another's:
         // arguments of one dispatch that overlap are joined, so this is fine.
         let (_, function) = self.library();
