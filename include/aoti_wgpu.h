@@ -606,14 +606,14 @@ AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_scatter_reduce_two_out(
     AtenTensorHandle src, const char* reduce, int32_t include_self);
 AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_fill__Scalar(AtenTensorHandle self_, double value);
 
-/* softmax(scale q k^T + mask) v of queries (n, h, l, e), keys (n, h, s, e) and values (n, h, s, v),
- * n being absent in all or present: float32, float16 and bfloat16, over any strides, heads of up
- * to 256 elements. attn_mask, or null, broadcasts to (n, h, l, s): bool says what takes part, other
- * types are added. With is_causal query i sees the keys 0 to i alone. *scale, or 1 / sqrt(e) for
- * null. dropout_p is 0 and dropout_mask null, or the answer is NOT_SUPPORTED. ret0 is contiguous,
- * (n, h, l, v); a row that sees no key is 0. ret1 becomes the weights, (n, h, l, s), and may be
- * null. In _v2, where enable_gqa is not 0, h of the queries may be a multiple of that of keys and
- * values. */
+/* softmax(scale q k^T + mask) v of queries (.., h, l, e), keys (.., g, s, e) and values
+ * (.., g, s, w): float32, float16 and bfloat16, over any strides; h is a multiple of g, whatever
+ * enable_gqa says, and what comes before broadcasts to the queries'. attn_mask, or null, broadcasts
+ * to (.., h, l, s): bool says what takes part, other types are added. With is_causal, and no mask,
+ * query i sees the keys 0 to i alone. *scale, or 1 / sqrt(e) for null. dropout_p is 0 and
+ * dropout_mask null, or the answer is NOT_SUPPORTED. ret0 is contiguous, (.., h, l, w); a row that
+ * sees no key is 0. ret1 may be null; else it becomes the weights, (.., h, l, s), which, where they
+ * are larger than what they are made from, are made when the first function is given their handle. */
 AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps__scaled_dot_product_attention_math_for_mps(
     AtenTensorHandle query, AtenTensorHandle key, AtenTensorHandle value,
     const AtenTensorHandle* attn_mask, double dropout_p, int32_t is_causal,

@@ -1,18 +1,29 @@
-// Scaled dot product attention: parameters, element access, masks. With half.wgsl.
+// Attention: parameters, element access and stores, common to all of its kernels. With
+// half.wgsl and one of attention_mask.wgsl and attention_no_mask.wgsl.
 //
-// row[0]  query heads h, queries l, keys s, elements of a head e
-// row[1]  query heads that share a head of the keys; elements of a value; query: offset,
-//            stride of batch
-// row[2]  query: strides of head, query; key: offset, stride of batch
-// row[3]  key: strides of head, key; value: offset, stride of batch
-// row[4]  value: strides of head, key; mask: offset, stride of batch
-// row[5]  mask: strides of head, query, key; where the result starts, in words
-// row[6]  result: elements from row to row; scale times log2(e); splits; keys of a split
-// row[7]  row tiles of a head of the keys; workgroups in use; where the statistics of
-//            splits start, in words; -
+// out[z, r] = softmax over s of (scale q[z, r] . k[z, s] + mask[z, r, s]) times v[z, s]
 //
-// Offsets and strides in elements; elements of a head have stride 1. A row is a query of a
-// head: the queries of the heads that share keys follow each other, h / (those) * l + query.
+// z counts (outer, key head); the rows r of a z are the queries of all the heads that
+// share that key head, one head after the other, so that k and v are read for all of
+// them at once.
+//
+// row[0]  queries of a head, keys, depth, columns of v
+// row[1]  q: offset, strides of outer, head, query
+// row[2]  q: stride of depth; k: offset, strides of outer, head
+// row[3]  k: strides of key, depth; v: offset, stride of outer
+// row[4]  v: strides of head, key, column; query heads that share a key head
+// row[5]  mask: offset, strides of outer, head, query
+// row[6]  mask: stride of key; scale; key heads; splits
+// row[7]  keys of a split; workgroups in use; out: offset; -
+//
+// Offsets and strides in elements. out is contiguous, but that its rows begin at
+// multiples of four elements; what lies between the last column and the next row may be
+// written. The buffers are bound as vectors of 16 bytes; elements of 16 bits are taken
+// from words by bit operations.
+//
+// Where the keys are split, a part's rows are sums in f32 that are not divided yet, with
+// the greatest score and the sum of the weights behind them: one vector more a row. The
+// parts follow each other in out.
 
 struct Params {
     row: array<vec4<u32>, 8>,
@@ -20,28 +31,47 @@ struct Params {
 
 var<immediate> params: Params;
 
-@group(0) @binding(0) var<storage, read_write> out: array<u32>;
-@group(0) @binding(1) var<storage, read> query: array<vec4<u32>>;
-@group(0) @binding(2) var<storage, read> key: array<vec4<u32>>;
-@group(0) @binding(3) var<storage, read> value: array<vec4<u32>>;
-@group(0) @binding(4) var<storage, read> mask: array<u32>;
+@group(0) @binding(0) var<storage, read_write> out: array<vec4<u32>>;
+@group(0) @binding(1) var<storage, read> q: array<vec4<u32>>;
+@group(0) @binding(2) var<storage, read> k: array<vec4<u32>>;
+@group(0) @binding(3) var<storage, read> v: array<vec4<u32>>;
 
-// Element types: 0 f32, 1 f16, 2 bf16. Of the mask 3 bool, 4 none.
+// Element type of q, k and v, and of out: 0 f32, 1 f16, 2 bf16.
 override TYPE: u32 = 0u;
-override MASK_TYPE: u32 = 4u;
+override OUT_TYPE: u32 = 0u;
+// Whether four elements along the depth, or of v along the columns, are one aligned vector,
+// wholly inside the matrix or outside.
+override Q_QUADS: u32 = 0u;
+override K_QUADS: u32 = 0u;
+override V_QUADS: u32 = 0u;
 // Whether a query sees the keys up to its own number alone.
 override CAUSAL: u32 = 0u;
-// Whether rows of all three are vectors of four elements, aligned.
-override QUADS: u32 = 0u;
-// Whether the result is partial: several workgroups share the keys of a row.
-override SPLIT: u32 = 0u;
+// Whether parts are stored instead of results.
+override PARTS: u32 = 0u;
 
 const FOLD: u32 = 32768u;
-const LOG2_E: f32 = 1.4426950408889634;
-// Stands for the score of what is masked: an infinity is not needed, and would not survive
-// compilers that assume that there are none.
-const MASKED: f32 = -3.4028234e38;
+// Less than every score but -inf, which is below it: a difference to it is never NaN.
+const LOWEST: f32 = -3.40282346e38;
 
+fn group_number(group: vec3<u32>) -> u32 {
+    return group.y * FOLD + group.x;
+}
+
+fn queries() -> u32 { return params.row[0].x; }
+fn keys() -> u32 { return params.row[0].y; }
+fn depth() -> u32 { return params.row[0].z; }
+fn columns() -> u32 { return params.row[0].w; }
+fn shared_by() -> u32 { return params.row[4].w; }
+fn splits() -> u32 { return params.row[6].w; }
+fn rows() -> u32 { return queries() * shared_by(); }
+fn scale() -> f32 { return bitcast<f32>(params.row[6].y); }
+
+// Elements from one row of out to the next.
+fn pitch() -> u32 {
+    return ((columns() + 3u) & 0xfffffffcu) + 4u * PARTS;
+}
+
+// The two elements of a word.
 fn widen(kind: u32, word: u32) -> vec2<f32> {
     if (kind == 2u) {
         return vec2<f32>(bitcast<f32>(word << 16u), bitcast<f32>(word & 0xffff0000u));
@@ -49,140 +79,133 @@ fn widen(kind: u32, word: u32) -> vec2<f32> {
     return unpack2x16float(word);
 }
 
-fn narrow(kind: u32, number: f32) -> u32 {
-    if (kind == 2u) {
-        return float_to_bfloat(bitcast<u32>(number));
+fn narrow(value: f32) -> u32 {
+    if (OUT_TYPE == 2u) {
+        return float_to_bfloat(bitcast<u32>(value));
     }
-    return float_to_half(bitcast<u32>(number));
+    return float_to_half(bitcast<u32>(value));
 }
 
-// Of a vector of the buffer, the four elements from `i`, a multiple of 4.
-fn four_of(words: vec4<u32>, i: u32) -> vec4<f32> {
+// Element i, of the 16 bytes that it lies in.
+fn one_of(bytes: vec4<u32>, i: u32) -> f32 {
     if (TYPE == 0u) {
-        return bitcast<vec4<f32>>(words);
+        return bitcast<f32>(bytes[i & 3u]);
     }
-    let four = select(words.xy, words.zw, (i & 4u) == 4u);
+    let both = widen(TYPE, bytes[(i >> 1u) & 3u]);
+    return select(both.x, both.y, (i & 1u) == 1u);
+}
+
+// Four elements from the one at i, a multiple of 4, of the 16 bytes that they lie in.
+fn four_of(bytes: vec4<u32>, i: u32) -> vec4<f32> {
+    if (TYPE == 0u) {
+        return bitcast<vec4<f32>>(bytes);
+    }
+    let four = select(bytes.xy, bytes.zw, (i & 4u) == 4u);
     return vec4<f32>(widen(TYPE, four.x), widen(TYPE, four.y));
 }
 
-// Of a vector of the buffer, element `i`.
-fn one_of(words: vec4<u32>, i: u32) -> f32 {
-    if (TYPE == 0u) {
-        return bitcast<f32>(words[i & 3u]);
-    }
-    let two = widen(TYPE, words[(i >> 1u) & 3u]);
-    return select(two.x, two.y, (i & 1u) == 1u);
-}
-
-// Which vector of the buffer holds element `i`.
 fn vector_of(i: u32) -> u32 {
     return select(i >> 3u, i >> 2u, TYPE == 0u);
 }
 
-// Four elements from `at` on of a row that begins at `start` and has `size`; 0 beyond it.
-fn query_at(start: u32, at: u32, size: u32) -> vec4<f32> {
+// Four elements of a row of q that starts at `start`, from depth d; 0 outside.
+fn q_four(start: u32, d: u32, inside: bool) -> vec4<f32> {
     var four = vec4<f32>();
-    if (QUADS == 1u) {
-        if (at < size) {
-            four = four_of(query[vector_of(start + at)], start + at);
+    if (inside && d < depth()) {
+        let stride = params.row[2].x;
+        if (Q_QUADS == 1u) {
+            return four_of(q[vector_of(start + d)], start + d);
         }
-        return four;
-    }
-    for (var j = 0u; j < 4u; j += 1u) {
-        if (at + j < size) {
-            four[j] = one_of(query[vector_of(start + at + j)], start + at + j);
+        for (var j = 0u; j < min(4u, depth() - d); j += 1u) {
+            let i = start + (d + j) * stride;
+            four[j] = one_of(q[vector_of(i)], i);
         }
     }
     return four;
 }
 
-fn key_at(start: u32, at: u32, size: u32) -> vec4<f32> {
+fn k_four(start: u32, d: u32, inside: bool) -> vec4<f32> {
     var four = vec4<f32>();
-    if (QUADS == 1u) {
-        if (at < size) {
-            four = four_of(key[vector_of(start + at)], start + at);
+    if (inside && d < depth()) {
+        let stride = params.row[3].y;
+        if (K_QUADS == 1u) {
+            return four_of(k[vector_of(start + d)], start + d);
         }
-        return four;
-    }
-    for (var j = 0u; j < 4u; j += 1u) {
-        if (at + j < size) {
-            four[j] = one_of(key[vector_of(start + at + j)], start + at + j);
+        for (var j = 0u; j < min(4u, depth() - d); j += 1u) {
+            let i = start + (d + j) * stride;
+            four[j] = one_of(k[vector_of(i)], i);
         }
     }
     return four;
 }
 
-fn value_at(start: u32, at: u32, size: u32) -> vec4<f32> {
+fn v_four(start: u32, column: u32, inside: bool) -> vec4<f32> {
     var four = vec4<f32>();
-    if (QUADS == 1u) {
-        if (at < size) {
-            four = four_of(value[vector_of(start + at)], start + at);
+    if (inside && column < columns()) {
+        let stride = params.row[4].z;
+        if (V_QUADS == 1u) {
+            return four_of(v[vector_of(start + column)], start + column);
         }
-        return four;
-    }
-    for (var j = 0u; j < 4u; j += 1u) {
-        if (at + j < size) {
-            four[j] = one_of(value[vector_of(start + at + j)], start + at + j);
+        for (var j = 0u; j < min(4u, columns() - column); j += 1u) {
+            let i = start + (column + j) * stride;
+            four[j] = one_of(v[vector_of(i)], i);
         }
     }
     return four;
 }
 
-fn is_nan(number: f32) -> bool {
-    return (bitcast<u32>(number) & 0x7fffffffu) > 0x7f800000u;
+struct Matrix {
+    outer: u32,
+    head: u32,
 }
 
-// A score in powers of two, with what the mask's element `at` says of it.
-fn masked(score: f32, at: u32, visible: bool) -> f32 {
-    var result = score;
-    var seen = visible;
-    if (MASK_TYPE == 3u) {
-        if (seen) {
-            seen = ((mask[at >> 2u] >> (8u * (at & 3u))) & 0xffu) != 0u;
-        }
-    } else if (MASK_TYPE == 0u) {
-        if (seen) {
-            result += LOG2_E * bitcast<f32>(mask[at]);
-        }
-    } else if (MASK_TYPE < 3u) {
-        if (seen) {
-            let two = widen(MASK_TYPE, mask[at >> 1u]);
-            result += LOG2_E * select(two.x, two.y, (at & 1u) == 1u);
-        }
+fn matrix_of(z: u32) -> Matrix {
+    return Matrix(z / params.row[6].z, z % params.row[6].z);
+}
+
+fn q_start(z: Matrix, row: u32) -> u32 {
+    let head = z.head * shared_by() + row / queries();
+    return params.row[1].x + z.outer * params.row[1].y + head * params.row[1].z
+        + (row % queries()) * params.row[1].w;
+}
+
+fn k_start(z: Matrix) -> u32 {
+    return params.row[2].y + z.outer * params.row[2].z + z.head * params.row[2].w;
+}
+
+fn v_start(z: Matrix) -> u32 {
+    return params.row[3].z + z.outer * params.row[3].w + z.head * params.row[4].x;
+}
+
+// One past the last key that any of the rows from `first` up to `end` sees.
+fn seen_by(first: u32, end: u32) -> u32 {
+    if (CAUSAL == 0u) {
+        return keys();
     }
-    if (!seen || (result < MASKED && !is_nan(result))) {
-        return MASKED;
-    }
-    return result;
+    let last = end - 1u;
+    let one_head = first / queries() == last / queries();
+    return min(keys(), select(queries(), last % queries() + 1u, one_head));
 }
 
-// 2^(score - most); nothing of what is masked.
-fn weight(score: f32, most: f32) -> f32 {
-    return select(exp2(score - most), 0.0, score == MASKED);
-}
-
-// What a result is divided by: a row without any key has none, and becomes 0.
-fn reciprocal(sum: f32) -> f32 {
-    return select(1.0 / sum, 0.0, sum == 0.0);
-}
-
-// Stores four elements of a row of `size`, or the first of them, as far as they are its.
-fn store(row: u32, column: u32, size: u32, four: vec4<f32>) {
-    let start = row * params.row[6].x + column;
-    if (TYPE == 0u || SPLIT == 1u) {
-        for (var j = 0u; j < 4u; j += 1u) {
-            if (column + j < size) {
-                out[params.row[5].w + start + j] = bitcast<u32>(four[j]);
-            }
-        }
+// Four columns of a row, rounded once. `number` counts the rows of all matrices, part by
+// part.
+fn store(number: u32, column: u32, value: vec4<f32>) {
+    if (column >= pitch()) {
         return;
     }
-    // Rows are of whole words.
-    let at = params.row[5].w + start / 2u;
-    if (column < size) {
-        out[at] = narrow(TYPE, four.x) | (narrow(TYPE, four.y) << 16u);
+    let i = params.row[7].z + number * pitch() + column;
+    if (OUT_TYPE == 0u) {
+        out[i >> 2u] = bitcast<vec4<u32>>(value);
+    } else {
+        let low = narrow(value.x) | (narrow(value.y) << 16u);
+        let high = narrow(value.z) | (narrow(value.w) << 16u);
+        let word = (i >> 1u) & 3u;
+        out[i >> 3u][word] = low;
+        out[i >> 3u][word + 1u] = high;
     }
-    if (column + 2u < size) {
-        out[at + 1u] = narrow(TYPE, four.z) | (narrow(TYPE, four.w) << 16u);
-    }
+}
+
+// What a row's sums are divided by, as a factor: a row that sees nothing is 0.
+fn share(weights: f32) -> f32 {
+    return select(1.0 / weights, 0.0, weights == 0.0);
 }

@@ -1,248 +1,378 @@
-// Attention without the matrix of scores: a workgroup takes 64 rows through the keys, 64
-// at a time, and keeps for each row the greatest score, the sum of the weights relative to
-// it, and the weighted sum of the values (the online softmax of Milakov and Gimelshein,
-// arXiv:1805.02867, in the manner of Dao et al., arXiv:2205.14135). An invocation makes
-// 4 x 4 scores, then four rows of COLUMNS vectors of the result.
+// Attention for many queries: a workgroup makes 64 rows by COLUMNS columns of the result,
+// going through the keys 64 at a time. Of these it makes the scores, 8 rows by 4 keys an
+// invocation, turns them into weights on the greatest score so far, and adds up weight by
+// value, 8 rows by 8 columns (4 where COLUMNS is 64) an invocation. The scores are in
+// registers alone; both products go through workgroup memory 8 steps at a time, with the
+// next step's vectors on their way. With attention_common.wgsl.
 
-// Vectors of a result's row, in sixteens.
-override COLUMNS: u32 = 1u;
+override COLUMNS: u32 = 128u;
 
-const TILE: u32 = 64u;
-const DEPTH: u32 = 16u;
+const ROWS: u32 = 64u;
+const KEYS: u32 = 64u;
 
-// Queries and keys, 16 vectors a depth of each; then values, 16 * COLUMNS a key.
-var<workgroup> stage: array<vec4<f32>, 512>;
-// Weights: four rows of one key a vector.
-var<workgroup> weights: array<vec4<f32>, 1024>;
+// The rows' side of a product: two steps of 8 by 64 rows. Between the products the
+// invocations' parts of each row's maximum or sum, 16 a row.
+var<workgroup> left: array<vec4<f32>, 256>;
+// The other side: two steps of 8 by 64 keys or COLUMNS columns.
+var<workgroup> right: array<vec4<f32>, 512>;
+// Two halves of each row's maximum or sum.
+var<workgroup> halves: array<vec4<f32>, 32>;
 
-// Where the vector of rows 4 * quad and on lies; shifted by depth, so that writing along
-// the depth meets different banks.
-fn stage_index(k: u32, quad: u32) -> u32 {
-    return k * 16u + (quad ^ ((k >> 2u) * 2u));
+// Where the vector of rows 4 * quad and on lies. Steps are shifted against each other, so
+// that writing along the depth meets different banks.
+fn side_index(d: u32, quad: u32) -> u32 {
+    return d * 16u + (quad ^ (d & 4u));
 }
 
-fn weight_index(k: u32, quad: u32) -> u32 {
-    return k * 16u + (quad ^ ((k >> 2u) & 15u));
+// An invocation's four elements along the depth, d of row `at` and on.
+fn keep_left(buffer: u32, at: u32, d: u32, four: vec4<f32>) {
+    let c = at & 3u;
+    let quad = at >> 2u;
+    left[buffer + side_index(d, quad)][c] = four.x;
+    left[buffer + side_index(d + 1u, quad)][c] = four.y;
+    left[buffer + side_index(d + 2u, quad)][c] = four.z;
+    left[buffer + side_index(d + 3u, quad)][c] = four.w;
 }
 
-struct Row {
-    head: u32,
-    query: u32,
+fn keep_right(buffer: u32, at: u32, d: u32, four: vec4<f32>) {
+    let c = at & 3u;
+    let quad = at >> 2u;
+    right[buffer + side_index(d, quad)][c] = four.x;
+    right[buffer + side_index(d + 1u, quad)][c] = four.y;
+    right[buffer + side_index(d + 2u, quad)][c] = four.z;
+    right[buffer + side_index(d + 3u, quad)][c] = four.w;
 }
 
-fn row_of(row: u32) -> Row {
-    let queries = params.row[0].y;
-    return Row(row / queries, row % queries);
+struct Rows {
+    low: vec4<f32>,
+    high: vec4<f32>,
 }
 
-@compute @workgroup_size(256)
+// Where an invocation's part of four rows lies among the 16 of each row.
+fn part_index(x: u32, quad: u32) -> u32 {
+    return x * 16u + (quad ^ x);
+}
+
+fn keep_parts(x: u32, y: u32, parts: Rows) {
+    left[part_index(x, y)] = parts.low;
+    left[part_index(x, y + 8u)] = parts.high;
+    workgroupBarrier();
+}
+
+// The greatest of each row's parts.
+fn greatest(i: u32, x: u32, y: u32, parts: Rows) -> Rows {
+    keep_parts(x, y, parts);
+    let quad = (i % ROWS) >> 2u;
+    let first = (i / ROWS) * 8u;
+    var value = left[part_index(first, quad)][i & 3u];
+    for (var j = 1u; j < 8u; j += 1u) {
+        value = max(value, left[part_index(first + j, quad)][i & 3u]);
+    }
+    halves[i >> 2u][i & 3u] = value;
+    workgroupBarrier();
+    return Rows(max(halves[y], halves[y + 16u]), max(halves[y + 8u], halves[y + 24u]));
+}
+
+// The sum of each row's parts.
+fn total(i: u32, x: u32, y: u32, parts: Rows) -> Rows {
+    keep_parts(x, y, parts);
+    let quad = (i % ROWS) >> 2u;
+    let first = (i / ROWS) * 8u;
+    var value = left[part_index(first, quad)][i & 3u];
+    for (var j = 1u; j < 8u; j += 1u) {
+        value += left[part_index(first + j, quad)][i & 3u];
+    }
+    halves[i >> 2u][i & 3u] = value;
+    workgroupBarrier();
+    return Rows(halves[y] + halves[y + 16u], halves[y + 8u] + halves[y + 24u]);
+}
+
+// Of four rows: the query's number and where its mask starts.
+struct Queries {
+    number: vec4<u32>,
+    mask: vec4<u32>,
+}
+
+fn queries_of(z: Matrix, row: u32) -> Queries {
+    // A row beyond the last one reads that one's mask.
+    let row_of = min(vec4<u32>(row, row + 1u, row + 2u, row + 3u), vec4<u32>(rows() - 1u));
+    return Queries(
+        row_of % queries(),
+        vec4<u32>(
+            mask_start(z, row_of.x), mask_start(z, row_of.y),
+            mask_start(z, row_of.z), mask_start(z, row_of.w),
+        ),
+    );
+}
+
+fn seen(at: Queries, key: u32, key_end: u32) -> vec4<bool> {
+    if (CAUSAL == 1u) {
+        return (at.number >= vec4<u32>(key)) & vec4<bool>(key < key_end);
+    }
+    return vec4<bool>(key < key_end);
+}
+
+// The scores of four rows for a key.
+fn scores(products: vec4<f32>, at: Queries, key: u32, key_end: u32) -> vec4<f32> {
+    var score = scale() * products;
+    if (key < key_end) {
+        score += vec4<f32>(
+            mask_at(at.mask.x, key), mask_at(at.mask.y, key),
+            mask_at(at.mask.z, key), mask_at(at.mask.w, key),
+        );
+    }
+    return select(vec4<f32>(LOWEST), score, seen(at, key, key_end));
+}
+
+fn weights(score: vec4<f32>, most: vec4<f32>, at: Queries, key: u32, key_end: u32) -> vec4<f32> {
+    return select(vec4<f32>(), exp(score - most), seen(at, key, key_end));
+}
+
+fn store_row(first: u32, row: u32, column: u32, low: vec4<f32>, high: vec4<f32>, divisor: f32) {
+    if (row >= rows()) {
+        return;
+    }
+    var factor = 1.0;
+    if (PARTS == 0u) {
+        factor = share(divisor);
+    }
+    if (column < columns()) {
+        store(first + row, column, low * factor);
+    }
+    if (COLUMNS == 128u && column + 64u < columns()) {
+        store(first + row, column + 64u, high * factor);
+    }
+}
+
+fn store_state(first: u32, row: u32, most: f32, sum: f32) {
+    if (row < rows()) {
+        store(first + row, pitch() - 4u, vec4<f32>(most, sum, 0.0, 0.0));
+    }
+}
+
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(local_invocation_index) i: u32,
 ) {
-    let number = group.y * FOLD + group.x;
-    if (number >= params.row[7].y) {
+    let number = group_number(group);
+    let used = params.row[7].y;
+    if (number >= used) {
         return;
     }
-    let heads = params.row[0].x;
-    let queries = params.row[0].y;
-    let keys = params.row[0].z;
-    let depth = params.row[0].w;
-    let share = params.row[1].x;
-    let columns = params.row[1].y;
-    let rows = share * queries;
-    // The last tiles of a causal row are the longest, so they come first.
-    let tiles = params.row[7].x;
-    let tile = tiles - 1u - number % tiles;
-    let split = (number / tiles) % params.row[6].z;
-    let pair = number / tiles / params.row[6].z;
-    let key_heads = heads / share;
-    let batch = pair / key_heads;
-    let key_head = pair % key_heads;
-    let row_0 = tile * TILE;
-
-    let key_begin = split * params.row[6].w;
-    var key_end = min(key_begin + params.row[6].w, keys);
-    if (CAUSAL == 1u && share == 1u) {
-        key_end = min(key_end, row_0 + TILE);
+    let row_tiles = (rows() + ROWS - 1u) / ROWS;
+    let column_tiles = (columns() + COLUMNS - 1u) / COLUMNS;
+    let column = (number % column_tiles) * COLUMNS;
+    let rest = number / column_tiles;
+    var row_tile = rest % row_tiles;
+    var part = rest / row_tiles;
+    if (CAUSAL == 1u) {
+        // The last rows see the most keys: those first.
+        let parts = used / (column_tiles * row_tiles);
+        row_tile = row_tiles - 1u - rest / parts;
+        part = rest % parts;
     }
+    let split = part % splits();
+    let z_number = part / splits();
+    let z = matrix_of(z_number);
+    let row = row_tile * ROWS;
+    let first_key = split * params.row[7].x;
+    let key_end = min(first_key + params.row[7].x, seen_by(row, min(row + ROWS, rows())));
 
-    // The row and key of which this invocation loads four elements.
-    let load_row = row_of(min(row_0 + i / 4u, rows - 1u));
-    let load_at = (i % 4u) * 4u;
-    let query_start = params.row[1].z + batch * params.row[1].w
-        + (key_head * share + load_row.head) * params.row[2].x + load_row.query * params.row[2].y;
-    let key_start = params.row[2].z + batch * params.row[2].w + key_head * params.row[3].x;
-    let value_start = params.row[3].z + batch * params.row[3].w + key_head * params.row[4].x;
-
-    // 32 invocations that follow each other make a block of 8 x 4 vectors.
-    let x = (i / 32u % 2u) * 8u + i % 8u;
+    // 32 invocations that follow each other make a block of 8 x 4 vectors, so that they
+    // read few different ones.
+    let x = ((i / 32u) % 2u) * 8u + i % 8u;
     let y = (i / 64u) * 4u + (i % 32u) / 8u;
-    var query_of: vec4<u32>;
-    var mask_start: vec4<u32>;
-    for (var r = 0u; r < 4u; r += 1u) {
-        let row = row_of(min(row_0 + 4u * y + r, rows - 1u));
-        query_of[r] = row.query;
-        mask_start[r] = params.row[4].z + batch * params.row[4].w
-            + (key_head * share + row.head) * params.row[5].x + row.query * params.row[5].y;
-    }
+    // Rows 4y and on, and 32 further on.
+    let low = queries_of(z, row + 4u * y);
+    let high = queries_of(z, row + 4u * y + 32u);
 
-    var o00 = vec4<f32>(); var o01 = vec4<f32>(); var o02 = vec4<f32>(); var o03 = vec4<f32>();
-    var o10 = vec4<f32>(); var o11 = vec4<f32>(); var o12 = vec4<f32>(); var o13 = vec4<f32>();
-    var o20 = vec4<f32>(); var o21 = vec4<f32>(); var o22 = vec4<f32>(); var o23 = vec4<f32>();
-    var o30 = vec4<f32>(); var o31 = vec4<f32>(); var o32 = vec4<f32>(); var o33 = vec4<f32>();
-    var most = vec4<f32>(MASKED);
-    var sum = vec4<f32>();
+    // What an invocation fetches: four along the depth of a row and of a key, and one or
+    // two vectors of values.
+    let at = i / 2u;
+    let at_d = (i % 2u) * 4u;
+    let q_inside = row + at < rows();
+    let q_from = q_start(z, min(row + at, rows() - 1u));
+    let k_from = k_start(z) + at * params.row[3].x;
+    let v_at = i / (COLUMNS / 4u);
+    let v_quad = i % (COLUMNS / 4u);
+    let v_column = column + v_quad * 4u;
+    let v_from = v_start(z) + v_at * params.row[4].y;
+    // Four keys on: the second vector of 128 columns.
+    let v_step = 4u * params.row[4].y;
 
-    // Values of a step, and vectors of them an invocation loads.
-    let step_keys = select(8u, 32u / COLUMNS, COLUMNS < 3u);
-    let width = 16u * COLUMNS;
+    // o<row><half of the columns>: rows 0..3 at 4y, 4..7 at 32 + 4y.
+    var o00 = vec4<f32>(); var o01 = vec4<f32>();
+    var o10 = vec4<f32>(); var o11 = vec4<f32>();
+    var o20 = vec4<f32>(); var o21 = vec4<f32>();
+    var o30 = vec4<f32>(); var o31 = vec4<f32>();
+    var o40 = vec4<f32>(); var o41 = vec4<f32>();
+    var o50 = vec4<f32>(); var o51 = vec4<f32>();
+    var o60 = vec4<f32>(); var o61 = vec4<f32>();
+    var o70 = vec4<f32>(); var o71 = vec4<f32>();
+    var most = Rows(vec4<f32>(LOWEST), vec4<f32>(LOWEST));
+    var sums = Rows(vec4<f32>(), vec4<f32>());
 
-    for (var key_0 = key_begin; key_0 < key_end; key_0 += TILE) {
-        // Scores of four rows (s0 to s3) and four keys.
-        var s0 = vec4<f32>(); var s1 = vec4<f32>(); var s2 = vec4<f32>(); var s3 = vec4<f32>();
-        let load_key = min(key_0 + i / 4u, keys - 1u);
-        let key_row = key_start + load_key * params.row[3].y;
-        var next_q = query_at(query_start, load_at, depth);
-        var next_k = key_at(key_row, load_at, depth);
-        for (var e = 0u; e < depth; e += DEPTH) {
+    var next_q = q_four(q_from, at_d, q_inside);
+    var next_k = k_four(k_from + first_key * params.row[3].x, at_d, first_key + at < key_end);
+    for (var key = first_key; key < key_end; key += KEYS) {
+        var next_v = vec4<f32>();
+        var next_w = vec4<f32>();
+        let k_key = k_from + key * params.row[3].x;
+        let v_key = v_from + key * params.row[4].y;
+
+        // s<key><half of the rows>.
+        var s00 = vec4<f32>(); var s01 = vec4<f32>();
+        var s10 = vec4<f32>(); var s11 = vec4<f32>();
+        var s20 = vec4<f32>(); var s21 = vec4<f32>();
+        var s30 = vec4<f32>(); var s31 = vec4<f32>();
+        for (var d = 0u; d < depth(); d += 8u) {
+            // The other half of each side is still read by those that come later.
+            let side = (d & 8u) * 16u;
+            keep_left(side, at, at_d, next_q);
+            keep_right(side, at, at_d, next_k);
             workgroupBarrier();
-            let quad = i >> 4u;
-            let c = (i >> 2u) & 3u;
-            for (var j = 0u; j < 4u; j += 1u) {
-                stage[stage_index(load_at + j, quad)][c] = next_q[j];
-                stage[256u + stage_index(load_at + j, quad)][c] = next_k[j];
+            let next = d + 8u;
+            if (next < depth()) {
+                next_q = q_four(q_from, next + at_d, q_inside);
+                next_k = k_four(k_key, next + at_d, key + at < key_end);
+            } else {
+                next_v = v_four(v_key, v_column, key + v_at < key_end);
+                if (COLUMNS == 128u) {
+                    next_w = v_four(v_key + v_step, v_column, key + v_at + 4u < key_end);
+                }
             }
-            workgroupBarrier();
-            if (e + DEPTH < depth) {
-                next_q = query_at(query_start, e + DEPTH + load_at, depth);
-                next_k = key_at(key_row, e + DEPTH + load_at, depth);
+            for (var j = 0u; j < 8u; j += 1u) {
+                let a = left[side + side_index(j, y)];
+                let b = left[side + side_index(j, y + 8u)];
+                let c = right[side + side_index(j, x)];
+                s00 += c.x * a;
+                s01 += c.x * b;
+                s10 += c.y * a;
+                s11 += c.y * b;
+                s20 += c.z * a;
+                s21 += c.z * b;
+                s30 += c.w * a;
+                s31 += c.w * b;
             }
-            for (var d = 0u; d < DEPTH; d += 1u) {
-                let a = stage[stage_index(d, y)];
-                let b = stage[256u + stage_index(d, x)];
-                s0 += a.x * b;
-                s1 += a.y * b;
-                s2 += a.z * b;
-                s3 += a.w * b;
-            }
-        }
-
-        let scale = bitcast<f32>(params.row[6].y);
-        s0 *= scale;
-        s1 *= scale;
-        s2 *= scale;
-        s3 *= scale;
-        for (var j = 0u; j < 4u; j += 1u) {
-            let k = key_0 + 4u * x + j;
-            let at = mask_start + vec4<u32>(k * params.row[5].z);
-            let inside = k < key_end;
-            s0[j] = masked(s0[j], at.x, inside && (CAUSAL == 0u || k <= query_of.x));
-            s1[j] = masked(s1[j], at.y, inside && (CAUSAL == 0u || k <= query_of.y));
-            s2[j] = masked(s2[j], at.z, inside && (CAUSAL == 0u || k <= query_of.z));
-            s3[j] = masked(s3[j], at.w, inside && (CAUSAL == 0u || k <= query_of.w));
-        }
-        // The greatest score of each row, over the 16 invocations that have a part of it.
-        let greatest = vec4<f32>(
-            max(max(s0.x, s0.y), max(s0.z, s0.w)),
-            max(max(s1.x, s1.y), max(s1.z, s1.w)),
-            max(max(s2.x, s2.y), max(s2.z, s2.w)),
-            max(max(s3.x, s3.y), max(s3.z, s3.w)),
-        );
-        weights[y * 16u + x] = greatest;
-        workgroupBarrier();
-        var now = most;
-        for (var t = 0u; t < 16u; t += 1u) {
-            now = max(now, weights[y * 16u + ((t + 2u * y) & 15u)]);
         }
         workgroupBarrier();
-        let fade = exp2(most - now);
+
+        let own = key + 4u * x;
+        s00 = scores(s00, low, own, key_end);
+        s01 = scores(s01, high, own, key_end);
+        s10 = scores(s10, low, own + 1u, key_end);
+        s11 = scores(s11, high, own + 1u, key_end);
+        s20 = scores(s20, low, own + 2u, key_end);
+        s21 = scores(s21, high, own + 2u, key_end);
+        s30 = scores(s30, low, own + 3u, key_end);
+        s31 = scores(s31, high, own + 3u, key_end);
+        let found = greatest(i, x, y, Rows(
+            max(max(s00, s10), max(s20, s30)),
+            max(max(s01, s11), max(s21, s31)),
+        ));
+        let now = Rows(max(most.low, found.low), max(most.high, found.high));
+        let a = exp(most.low - now.low);
+        let b = exp(most.high - now.high);
         most = now;
-        sum *= fade;
-        for (var j = 0u; j < 4u; j += 1u) {
-            let four = vec4<f32>(
-                weight(s0[j], now.x),
-                weight(s1[j], now.y),
-                weight(s2[j], now.z),
-                weight(s3[j], now.w),
-            );
-            sum += four;
-            weights[weight_index(4u * x + j, y)] = four;
+        s00 = weights(s00, now.low, low, own, key_end);
+        s01 = weights(s01, now.high, high, own, key_end);
+        s10 = weights(s10, now.low, low, own + 1u, key_end);
+        s11 = weights(s11, now.high, high, own + 1u, key_end);
+        s20 = weights(s20, now.low, low, own + 2u, key_end);
+        s21 = weights(s21, now.high, high, own + 2u, key_end);
+        s30 = weights(s30, now.low, low, own + 3u, key_end);
+        s31 = weights(s31, now.high, high, own + 3u, key_end);
+        sums.low = sums.low * a + ((s00 + s10) + (s20 + s30));
+        sums.high = sums.high * b + ((s01 + s11) + (s21 + s31));
+        o00 *= a.x; o10 *= a.y; o20 *= a.z; o30 *= a.w;
+        o40 *= b.x; o50 *= b.y; o60 *= b.z; o70 *= b.w;
+        if (COLUMNS == 128u) {
+            o01 *= a.x; o11 *= a.y; o21 *= a.z; o31 *= a.w;
+            o41 *= b.x; o51 *= b.y; o61 *= b.z; o71 *= b.w;
         }
-        o00 *= fade.x; o01 *= fade.x; o02 *= fade.x; o03 *= fade.x;
-        o10 *= fade.y; o11 *= fade.y; o12 *= fade.y; o13 *= fade.y;
-        o20 *= fade.z; o21 *= fade.z; o22 *= fade.z; o23 *= fade.z;
-        o30 *= fade.w; o31 *= fade.w; o32 *= fade.w; o33 *= fade.w;
 
-        let end = min(TILE, key_end - key_0);
-        for (var k = 0u; k < end; k += step_keys) {
-            for (var n = i; n < step_keys * width; n += 256u) {
-                let row = min(key_0 + k + n / width, keys - 1u);
-                stage[n] = value_at(value_start + row * params.row[4].y, (n % width) * 4u, columns);
+        // Weight by value, 8 keys a step: the invocations that have a step's weights hand
+        // them out.
+        let steps = (min(key_end - key, KEYS) + 7u) / 8u;
+        for (var step = 0u; step < steps; step += 1u) {
+            let side = (step % 2u) * 128u;
+            let values = (step % 2u) * 256u;
+            if (x / 2u == step) {
+                let d = side + (x % 2u) * 64u + y;
+                left[d] = s00;
+                left[d + 8u] = s01;
+                left[d + 16u] = s10;
+                left[d + 24u] = s11;
+                left[d + 32u] = s20;
+                left[d + 40u] = s21;
+                left[d + 48u] = s30;
+                left[d + 56u] = s31;
+            }
+            right[values + i] = next_v;
+            if (COLUMNS == 128u) {
+                right[values + i + 128u] = next_w;
             }
             workgroupBarrier();
-            for (var d = 0u; d < step_keys; d += 1u) {
-                let p = weights[weight_index(k + d, y)];
-                let v0 = stage[d * width + x];
-                o00 += p.x * v0;
-                o10 += p.y * v0;
-                o20 += p.z * v0;
-                o30 += p.w * v0;
-                if (COLUMNS > 1u) {
-                    let v1 = stage[d * width + 16u + x];
-                    o01 += p.x * v1;
-                    o11 += p.y * v1;
-                    o21 += p.z * v1;
-                    o31 += p.w * v1;
+            let next = key + (step + 1u) * 8u;
+            if (step + 1u < steps) {
+                let from_next = v_key + (step + 1u) * 8u * params.row[4].y;
+                next_v = v_four(from_next, v_column, next + v_at < key_end);
+                if (COLUMNS == 128u) {
+                    next_w = v_four(from_next + v_step, v_column, next + v_at + 4u < key_end);
                 }
-                if (COLUMNS > 2u) {
-                    let v2 = stage[d * width + 32u + x];
-                    o02 += p.x * v2;
-                    o12 += p.y * v2;
-                    o22 += p.z * v2;
-                    o32 += p.w * v2;
-                }
-                if (COLUMNS > 3u) {
-                    let v3 = stage[d * width + 48u + x];
-                    o03 += p.x * v3;
-                    o13 += p.y * v3;
-                    o23 += p.z * v3;
-                    o33 += p.w * v3;
+            } else if (key + KEYS < key_end) {
+                next_q = q_four(q_from, at_d, q_inside);
+                next_k = k_four(k_key + KEYS * params.row[3].x, at_d, key + KEYS + at < key_end);
+            }
+            for (var j = 0u; j < 8u; j += 1u) {
+                let p = left[side + j * 16u + y];
+                let r = left[side + j * 16u + y + 8u];
+                let s = right[values + j * (COLUMNS / 4u) + x];
+                o00 += p.x * s;
+                o10 += p.y * s;
+                o20 += p.z * s;
+                o30 += p.w * s;
+                o40 += r.x * s;
+                o50 += r.y * s;
+                o60 += r.z * s;
+                o70 += r.w * s;
+                if (COLUMNS == 128u) {
+                    let t = right[values + j * 32u + 16u + x];
+                    o01 += p.x * t;
+                    o11 += p.y * t;
+                    o21 += p.z * t;
+                    o31 += p.w * t;
+                    o41 += r.x * t;
+                    o51 += r.y * t;
+                    o61 += r.z * t;
+                    o71 += r.w * t;
                 }
             }
-            workgroupBarrier();
         }
+        workgroupBarrier();
     }
 
-    weights[y * 16u + x] = sum;
-    workgroupBarrier();
-    sum = vec4<f32>();
-    for (var t = 0u; t < 16u; t += 1u) {
-        sum += weights[y * 16u + ((t + 2u * y) & 15u)];
-    }
-    let first = row_0 + 4u * y;
-    // Rows of the result are (batch, head, query), those of the partial results too.
-    let result = ((split * (params.row[7].y / tiles / params.row[6].z) + pair) * share) * queries
-        + first;
-    for (var r = 0u; r < 4u; r += 1u) {
-        if (first + r >= rows) {
-            break;
-        }
-        var part: array<vec4<f32>, 4>;
-        switch (r) {
-            case 0u: { part = array(o00, o01, o02, o03); }
-            case 1u: { part = array(o10, o11, o12, o13); }
-            case 2u: { part = array(o20, o21, o22, o23); }
-            default: { part = array(o30, o31, o32, o33); }
-        }
-        let factor = select(reciprocal(sum[r]), 1.0, SPLIT == 1u);
-        for (var c = 0u; c < COLUMNS; c += 1u) {
-            store(result + r, (16u * c + x) * 4u, columns, part[c] * factor);
-        }
-        if (SPLIT == 1u && x == 0u) {
-            let at = params.row[7].z + (result + r) * 2u;
-            out[at] = bitcast<u32>(most[r]);
-            out[at + 1u] = bitcast<u32>(sum[r]);
-        }
+    let sum = total(i, x, y, sums);
+    let n = column + 4u * x;
+    let r = row + 4u * y;
+    let first = (split * (used / (column_tiles * row_tiles * splits())) + z_number) * rows();
+    store_row(first, r, n, o00, o01, sum.low.x);
+    store_row(first, r + 1u, n, o10, o11, sum.low.y);
+    store_row(first, r + 2u, n, o20, o21, sum.low.z);
+    store_row(first, r + 3u, n, o30, o31, sum.low.w);
+    store_row(first, r + 32u, n, o40, o41, sum.high.x);
+    store_row(first, r + 33u, n, o50, o51, sum.high.y);
+    store_row(first, r + 34u, n, o60, o61, sum.high.z);
+    store_row(first, r + 35u, n, o70, o71, sum.high.w);
+    if (PARTS == 1u && x == 0u && column == 0u) {
+        store_state(first, r, most.low.x, sum.low.x);
+        store_state(first, r + 1u, most.low.y, sum.low.y);
+        store_state(first, r + 2u, most.low.z, sum.low.z);
+        store_state(first, r + 3u, most.low.w, sum.low.w);
+        store_state(first, r + 32u, most.high.x, sum.high.x);
+        store_state(first, r + 33u, most.high.y, sum.high.y);
+        store_state(first, r + 34u, most.high.z, sum.high.z);
+        store_state(first, r + 35u, most.high.w, sum.high.w);
     }
 }

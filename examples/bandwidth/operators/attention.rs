@@ -4,7 +4,6 @@ use super::noise::Noise;
 use super::{Against, Case, Ready, Scale, Sum, Target, Work};
 use aoti_wgpu::dtype::DType;
 use aoti_wgpu::error::Result;
-use aoti_wgpu::ops::attention::Attention;
 use aoti_wgpu::runtime::Runtime;
 
 #[derive(Clone, Copy)]
@@ -74,8 +73,7 @@ impl Heads {
         let value = of_value.tensor(rt, &[1, key_heads, keys, size])?;
         Ok(Ready {
             call: Box::new(move |rt, _| {
-                let how = Attention { causal, grouped: true, ..Attention::default() };
-                rt.scaled_dot_product_attention(&query, &key, &value, how)
+                rt.scaled_dot_product_attention(&query, &key, &value, None, causal, None)
             }),
             expected: Box::new(move |index| {
                 let [of_query, of_key, of_value] = &noises;

@@ -7,7 +7,7 @@ use crate::ffi::caller::noted;
 use crate::ffi::deferred;
 use crate::ffi::handle;
 use crate::ffi::{AOTITorchError, AtenTensorHandle};
-use crate::ops::attention::{self, Attention};
+use crate::ops::attention::weights_layout;
 use crate::runtime::Runtime;
 use crate::tensor::Tensor;
 
@@ -21,7 +21,6 @@ struct Call {
     is_causal: i32,
     dropout_mask: *const AtenTensorHandle,
     scale: *const f64,
-    grouped: bool,
     ret0: *mut AtenTensorHandle,
     ret1: *mut AtenTensorHandle,
 }
@@ -58,17 +57,12 @@ impl Call {
                     .into(),
             ));
         }
-        let how = Attention {
-            mask: mask.as_ref(),
-            causal: self.is_causal != 0,
-            scale,
-            grouped: self.grouped,
-        };
+        let (mask, causal) = (mask.as_ref(), self.is_causal != 0);
         let rt = Runtime::global();
-        let result = rt.scaled_dot_product_attention(&query, &key, &value, how)?;
+        let result = rt.scaled_dot_product_attention(&query, &key, &value, mask, causal, scale)?;
         let weights = match self.ret1.is_null() {
             true => None,
-            false => Some(weights(&query, &key, how)?),
+            false => Some(weights(&query, &key, mask, causal, scale)?),
         };
         let result = match handle::insert(result) {
             Ok(result) => result,
@@ -91,24 +85,27 @@ impl Call {
 
 /// A handle to the weights. They are made at once where they are smaller than what they are
 /// made from, and otherwise, from copies of that, when somebody asks for them.
-fn weights(query: &Tensor, key: &Tensor, how: Attention<'_>) -> Result<AtenTensorHandle> {
+fn weights(
+    query: &Tensor,
+    key: &Tensor,
+    mask: Option<&Tensor>,
+    causal: bool,
+    scale: Option<f64>,
+) -> Result<AtenTensorHandle> {
     let rt = Runtime::global();
-    let layout = attention::weights_layout(query, key)?;
+    let layout = weights_layout(query, key)?;
     let bytes = |tensor: &Tensor| tensor.numel().saturating_mul(tensor.dtype().size() as i64);
-    let operands = [Some(query), Some(key), how.mask];
+    let operands = [Some(query), Some(key), mask];
     let held = operands.into_iter().flatten().map(bytes).fold(0, i64::saturating_add);
     if layout.numel().saturating_mul(query.dtype().size() as i64) <= held {
-        return handle::insert(rt.attention_weights(query, key, how)?);
+        return handle::insert(rt.attention_weights(query, key, mask, causal, scale)?);
     }
     let dtype = query.dtype();
     let copy = |tensor: &Tensor| rt.clone_tensor(tensor, false);
     let (query, key) = (copy(query)?, copy(key)?);
-    let mask = how.mask.map(copy).transpose()?;
-    let (causal, scale, grouped) = (how.causal, how.scale, how.grouped);
-    let make = move || {
-        let how = Attention { mask: mask.as_ref(), causal, scale, grouped };
-        Runtime::global().attention_weights(&query, &key, how)
-    };
+    let mask = mask.map(copy).transpose()?;
+    let make =
+        move || Runtime::global().attention_weights(&query, &key, mask.as_ref(), causal, scale);
     deferred::insert(&layout, dtype, Box::new(make))
 }
 
@@ -129,7 +126,7 @@ unsafe fn optional_tensor(
 }
 
 noted! {
-    /// Attention of queries to as many heads of keys and values.
+    /// Attention; heads of queries may share heads of keys and values.
     pub unsafe extern "C" fn aoti_torch_mps__scaled_dot_product_attention_math_for_mps(
         query: AtenTensorHandle,
         key: AtenTensorHandle,
@@ -142,9 +139,8 @@ noted! {
         ret0: *mut AtenTensorHandle,
         ret1: *mut AtenTensorHandle,
     ) -> AOTITorchError {
-        let grouped = false;
         let call = Call {
-            query, key, value, attn_mask, dropout_p, is_causal, dropout_mask, scale, grouped,
+            query, key, value, attn_mask, dropout_p, is_causal, dropout_mask, scale,
             ret0, ret1,
         };
         // SAFETY: the header's contract, which is the same.
@@ -153,7 +149,7 @@ noted! {
 }
 
 noted! {
-    /// The same, where heads of keys and values may be shared.
+    /// The same: that heads are shared need not be announced.
     pub unsafe extern "C" fn aoti_torch_mps__scaled_dot_product_attention_math_for_mps_v2(
         query: AtenTensorHandle,
         key: AtenTensorHandle,
@@ -163,13 +159,12 @@ noted! {
         is_causal: i32,
         dropout_mask: *const AtenTensorHandle,
         scale: *const f64,
-        enable_gqa: i32,
+        _enable_gqa: i32,
         ret0: *mut AtenTensorHandle,
         ret1: *mut AtenTensorHandle,
     ) -> AOTITorchError {
-        let grouped = enable_gqa != 0;
         let call = Call {
-            query, key, value, attn_mask, dropout_p, is_causal, dropout_mask, scale, grouped,
+            query, key, value, attn_mask, dropout_p, is_causal, dropout_mask, scale,
             ret0, ret1,
         };
         // SAFETY: the header's contract, which is the same.
