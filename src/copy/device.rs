@@ -214,9 +214,7 @@ fn copy_piece(plan: &CopyPlan, windows: Windows) -> Launch {
     let grouped = windows.dst.end.is_multiple_of(16) && windows.src.end.is_multiple_of(16);
     match (plan.form(), plan.is_packed()) {
         (Form::Transpose { axis }, _) if is_half_transpose(plan, axis) => {
-            let even = rows_begin_at_words(plan, axis);
-            let tiling = kernels::transpose_2(even, is_many_tiles(plan));
-            tiles(plan, axis, tiling, windows)
+            tiles(plan, axis, kernels::transpose_2(rows_begin_at_words(plan, axis)), windows)
         }
         (_, true) if grouped && plan.run() >= 16 => shift_pack(plan, windows),
         (_, true) => narrow_pack(plan, windows),

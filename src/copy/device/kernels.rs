@@ -100,9 +100,10 @@ pub(super) struct Tiling {
 }
 
 impl Tiling {
-    /// `tiles` squares of `side` elements, one after the other, are a workgroup's.
-    fn new(source: (&'static str, &'static str), side: u64, tiles: u64, shift: u64) -> Self {
-        Tiling { kernel: kernel(source, &[("TILES", tiles)]), group: [side, side * tiles], shift }
+    /// `tiles` squares of `side` units, one after the other, are a workgroup's.
+    fn new(source: (&'static str, &'static str), side: u64, tiles: u64) -> Self {
+        let kernel = kernel(source, &[("TILES", tiles)]);
+        Tiling { kernel, group: [side, side * tiles], shift: 0 }
     }
 }
 
@@ -111,20 +112,17 @@ impl Tiling {
 pub(super) fn transpose(unit: u64, many: bool, large: bool) -> Tiling {
     let tiles = if many { 2 } else { 1 };
     match unit {
-        4 if many && large => Tiling::new(TRANSPOSE_4, 64, tiles, 0),
-        4 => Tiling::new(TRANSPOSE_4_SMALL, 32, tiles, 0),
-        8 => Tiling::new(TRANSPOSE_8, 32, tiles, 0),
-        _ => Tiling::new(TRANSPOSE_16, 16, tiles, 0),
+        4 if many && large => Tiling::new(TRANSPOSE_4, 64, tiles),
+        4 => Tiling::new(TRANSPOSE_4_SMALL, 32, tiles),
+        8 => Tiling::new(TRANSPOSE_8, 32, tiles),
+        _ => Tiling::new(TRANSPOSE_16, 16, tiles),
     }
 }
 
-/// Of units of 2 bytes; `even` where every row begins at a word on both sides, which alone
-/// gains by a second tile.
-pub(super) fn transpose_2(even: bool, many: bool) -> Tiling {
-    match even {
-        true => Tiling::new(TRANSPOSE_2_EVEN, 64, if many { 2 } else { 1 }, 0),
-        false => Tiling::new(TRANSPOSE_2_ODD, 64, 1, 1),
-    }
+/// Of units of 2 bytes; `even` where every row begins at a word on both sides.
+pub(super) fn transpose_2(even: bool) -> Tiling {
+    let (source, shift) = if even { (TRANSPOSE_2_EVEN, 0) } else { (TRANSPOSE_2_ODD, 1) };
+    Tiling { kernel: kernel(source, &[]), group: [64, 64], shift }
 }
 
 pub(super) fn narrow_pack(unit: u64, rank: usize, items: u64) -> Kernel {
