@@ -606,6 +606,37 @@ AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_scatter_reduce_two_out(
     AtenTensorHandle src, const char* reduce, int32_t include_self);
 AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_fill__Scalar(AtenTensorHandle self_, double value);
 
+/* softmax(scale q k^T + mask) v of queries (.., h, l, e), keys (.., g, s, e) and values
+ * (.., g, s, w): float32, float16 and bfloat16, over any strides; h is a multiple of g, whatever
+ * enable_gqa says, and what comes before broadcasts to the queries'. attn_mask, or null, broadcasts
+ * to (.., h, l, s): bool says what takes part, other types are added. With is_causal, and no mask,
+ * query i sees the keys 0 to i alone. *scale, or 1 / sqrt(e) for null. dropout_p is 0 and
+ * dropout_mask null, or the answer is NOT_SUPPORTED. ret0 is contiguous, (.., h, l, w); a row that
+ * sees no key is 0. ret1 may be null; else it becomes the weights, (.., h, l, s), which, where they
+ * are larger than what they are made from, are made when the first function is given their handle. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps__scaled_dot_product_attention_math_for_mps(
+    AtenTensorHandle query, AtenTensorHandle key, AtenTensorHandle value,
+    const AtenTensorHandle* attn_mask, double dropout_p, int32_t is_causal,
+    const AtenTensorHandle* dropout_mask, const double* scale, AtenTensorHandle* ret0,
+    AtenTensorHandle* ret1);
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps__scaled_dot_product_attention_math_for_mps_v2(
+    AtenTensorHandle query, AtenTensorHandle key, AtenTensorHandle value,
+    const AtenTensorHandle* attn_mask, double dropout_p, int32_t is_causal,
+    const AtenTensorHandle* dropout_mask, const double* scale, int32_t enable_gqa,
+    AtenTensorHandle* ret0, AtenTensorHandle* ret1);
+
+/* A convolution of (n, c, l) or (n, c, h, w), n being absent in both or present, by weights of
+ * (o, c / groups, kernel), or of (c, o / groups, kernel) where it is transposed, and a bias of
+ * (o), or null: float32, float16 and bfloat16, over any strides. Lists of one value a spatial
+ * dimension, vertical first. The result is channels-last where the input or the weights are
+ * images that are so, contiguous otherwise. NOT_SUPPORTED for 3 spatial dimensions. */
+AOTI_WGPU_EXPORT AOTITorchError aoti_torch_mps_convolution(
+    AtenTensorHandle input, AtenTensorHandle weight, const AtenTensorHandle* bias,
+    const int64_t* stride, int64_t stride_len_, const int64_t* padding, int64_t padding_len_,
+    const int64_t* dilation, int64_t dilation_len_, int32_t transposed,
+    const int64_t* output_padding, int64_t output_padding_len_, int64_t groups,
+    AtenTensorHandle* ret0);
+
 /* Windows over (c, h, w) or (n, c, h, w), float32, float16 and bfloat16; channels-last stays
  * so. Lists of one value for both directions or of two, vertical first; an empty stride is
  * kernel_size. The largest element of each, NaN before all, with its place in its plane

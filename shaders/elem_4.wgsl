@@ -1,2 +1,1 @@
 alias Elem = u32;
-const TILE: u32 = 32u;

@@ -1,5 +1,5 @@
 // Moves runs of any number of bytes, at any byte, to any strided layout. With
-// walk.wgsl and shift.wgsl. An item is one word of one run's destination; a word that
+// walk.wgsl. An item is one word of one run's destination; a word that
 // is only partly the run's may hold another run's bytes too, so its bytes are changed
 // by two atomic operations, which leave the others as they are.
 //
@@ -8,6 +8,23 @@
 
 @group(0) @binding(0) var<storage, read_write> dst: array<atomic<u32>>;
 @group(0) @binding(1) var<storage, read> src: array<u32>;
+
+// The source's word from byte `start` on, which may be negative or reach past the end: the
+// bytes outside are those of the nearest word.
+fn source_word(start: i32) -> u32 {
+    let last = i32(arrayLength(&src)) - 1;
+    let word = start >> 2u;
+    let shift = u32(start & 3) * 8u;
+    let a = src[clamp(word, 0, last)];
+    let b = src[clamp(word + 1, 0, last)];
+    // By 32 - shift, which for a shift of 0 clears it.
+    return (a >> shift) | ((b << 1u) << (31u - shift));
+}
+
+// Ones in the bytes before byte `end` of a word.
+fn bytes_before(end: u32) -> u32 {
+    return select((1u << (8u * (end & 3u))) - 1u, 0xffffffffu, end >= 4u);
+}
 
 @compute @workgroup_size(256)
 fn main(
@@ -38,7 +55,7 @@ fn main(
             if (skip == 0u && end == 4u) {
                 atomicStore(&dst[word], value);
             } else {
-                let mask = bytes_before(i32(end)) & ~bytes_before(i32(skip));
+                let mask = bytes_before(end) & ~bytes_before(skip);
                 atomicAnd(&dst[word], ~mask);
                 atomicOr(&dst[word], value & mask);
             }

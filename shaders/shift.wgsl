@@ -1,46 +1,37 @@
-// Four words of the source from any byte on. With kernels whose source is words.
+// The destination and the source as groups of 16 bytes, and bytes of them from anywhere on:
+// for kernels of which an invocation owns the words that it writes. These kernels are
+// bound by their arithmetic, so the forms below are those of the fewest instructions.
 
-// The source's bytes from `start`, which may be negative or reach past the end: the
-// bytes outside are whatever the nearest word holds.
+@group(0) @binding(0) var<storage, read_write> dst: array<vec4<u32>>;
+@group(0) @binding(1) var<storage, read> src: array<vec4<u32>>;
+
+// 16 bytes of the source from `start` on, at least one of which is the source's; of those
+// that are not, the nearest group's.
 fn source_bytes(start: i32) -> vec4<u32> {
-    let last = i32(arrayLength(&src)) - 1;
-    let word = start >> 2u;
+    let group = start >> 4u;
+    let a = src[max(group, 0)];
+    let b = src[min(group + 1, i32(arrayLength(&src)) - 1)];
+    // The five words from word (start / 4) % 4 on: two steps of selection.
+    let two = (start & 8) != 0;
+    let one = (start & 4) != 0;
+    let p = select(a, vec4<u32>(a.zw, b.xy), two);
+    let q = select(b.xy, b.zw, two);
+    let low = select(p, vec4<u32>(p.yzw, q.x), one);
+    let high = vec4<u32>(low.yzw, select(q.x, q.y, one));
+    // A product shifts `high` left by 32 - shift, and clears it where that is 32.
     let shift = u32(start & 3) * 8u;
-    let a = src[clamp(word, 0, last)];
-    let b = src[clamp(word + 1, 0, last)];
-    let c = src[clamp(word + 2, 0, last)];
-    let d = src[clamp(word + 3, 0, last)];
-    let e = src[clamp(word + 4, 0, last)];
-    let low = vec4<u32>(a, b, c, d) >> vec4<u32>(shift);
-    // By 32 - shift, which for a shift of 0 clears it.
-    let high = (vec4<u32>(b, c, d, e) << vec4<u32>(1u)) << vec4<u32>(31u - shift);
-    return low | high;
+    let factor = select(1u << ((32u - shift) & 31u), 0u, shift == 0u);
+    return (low >> vec4<u32>(shift)) + high * factor;
 }
 
-// The first word of the above.
-fn source_word(start: i32) -> u32 {
-    let last = i32(arrayLength(&src)) - 1;
-    let word = start >> 2u;
-    let shift = u32(start & 3) * 8u;
-    let a = src[clamp(word, 0, last)];
-    let b = src[clamp(word + 1, 0, last)];
-    return (a >> shift) | ((b << 1u) << (31u - shift));
-}
-
-// Ones in the bytes before byte `end` of a word.
-fn bytes_before(end: i32) -> u32 {
-    let n = u32(clamp(end, 0, 4)) * 8u;
-    return select((1u << n) - 1u, 0xffffffffu, n == 32u);
-}
-
-// Ones in bytes `begin` to `end` of four words.
-fn bytes_between(begin: u32, end: u32) -> vec4<u32> {
-    let b = i32(begin);
-    let e = i32(end);
+// The bytes of `before` up to byte `middle`, and of `after` from there on.
+fn join(before: vec4<u32>, after: vec4<u32>, middle: u32) -> vec4<u32> {
+    let bits = vec4<i32>(i32(middle) * 8) - vec4<i32>(0, 32, 64, 96);
+    let n = vec4<u32>(clamp(bits, vec4<i32>(0), vec4<i32>(32)));
     return vec4<u32>(
-        bytes_before(e) & ~bytes_before(b),
-        bytes_before(e - 4) & ~bytes_before(b - 4),
-        bytes_before(e - 8) & ~bytes_before(b - 8),
-        bytes_before(e - 12) & ~bytes_before(b - 12),
+        insertBits(after.x, before.x, 0u, n.x),
+        insertBits(after.y, before.y, 0u, n.y),
+        insertBits(after.z, before.z, 0u, n.z),
+        insertBits(after.w, before.w, 0u, n.w),
     );
 }

@@ -1,13 +1,11 @@
 // Gathers runs of 16 bytes or more, at any byte, into one contiguous range. With
-// walk.wgsl and shift.wgsl; one invocation owns 16 aligned bytes of the destination,
-// which hold the bytes of one run, or the end of one and the start of the next.
+// walk.wgsl and shift.wgsl; one invocation owns 16 aligned bytes of the
+// destination, which hold the bytes of one run, or the end of one and the start of the
+// next.
 //
 // row[0]  the destination's first group of 16 bytes, source offset, bytes, bytes of
 //            the first group that lie before the range
 // Items are bytes; dimension 0 is the run.
-
-@group(0) @binding(0) var<storage, read_write> dst: array<vec4<u32>>;
-@group(0) @binding(1) var<storage, read> src: array<u32>;
 
 @compute @workgroup_size(256)
 fn main(
@@ -30,25 +28,27 @@ fn main(
     let head = select(0u, lead, quad == 0u);
     let byte = quad * 16u + head - lead;
     let at = place(begin, byte - base);
-    let middle = head + min(min(16u - head, run - at.inner), total - byte);
-    var value = source_bytes(i32(at.src) - i32(head));
-    var tail = middle;
-    if (middle < 16u && byte + middle - head < total) {
-        let next = place(begin, byte + middle - head - base);
-        tail = middle + min(16u - middle, total - (byte + middle - head));
-        let mask = bytes_between(0u, middle);
-        value = (value & mask) | (source_bytes(i32(next.src) - i32(middle)) & ~mask);
-    }
+    let left = total - byte;
+    let middle = head + min(min(16u - head, run - at.inner), left);
+    let tail = head + min(16u - head, left);
+    // Where one run is all, the same bytes again: the loads of both are under way at once.
+    let next = place(begin, byte - base + select(middle - head, 0u, middle == tail));
+    let offset = select(middle, head, middle == tail);
+    var value = join(
+        source_bytes(i32(at.src) - i32(head)),
+        source_bytes(i32(next.src) - i32(offset)),
+        middle,
+    );
     let to = params.row[0].x + quad;
     if (head == 0u && tail == 16u) {
         dst[to] = value;
         return;
     }
     // Word by word: the words outside the range are not written at all.
-    let mask = bytes_between(head, tail);
-    value &= mask;
-    if (mask.x != 0u) { dst[to].x = (dst[to].x & ~mask.x) | value.x; }
-    if (mask.y != 0u) { dst[to].y = (dst[to].y & ~mask.y) | value.y; }
-    if (mask.z != 0u) { dst[to].z = (dst[to].z & ~mask.z) | value.z; }
-    if (mask.w != 0u) { dst[to].w = (dst[to].w & ~mask.w) | value.w; }
+    let old = dst[to];
+    value = join(join(old, value, head), old, tail);
+    if (head < 4u) { dst[to].x = value.x; }
+    if (head < 8u && tail > 4u) { dst[to].y = value.y; }
+    if (head < 12u && tail > 8u) { dst[to].z = value.z; }
+    if (tail > 12u) { dst[to].w = value.w; }
 }

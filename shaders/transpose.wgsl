@@ -1,26 +1,68 @@
 // Moves units of 4, 8 or 16 bytes through square tiles in workgroup memory, where the
 // source is walked best along another dimension than the destination. With one of
-// elem_*.wgsl; offsets and strides in units.
+// elem_*.wgsl and one of tile_*.wgsl; offsets and strides in units.
 //
 // row[0]  destination offset, source offset, size along x, size along y
 // row[1]  destination stride of x, source stride of x, the same of y
-// row[2]  tiles along x, tiles along y, number of tiles, dimensions around
+// row[2]  tiles along x, groups along y, number of groups, dimensions around
 // row[3 + d]  dimension d around the tiles: size, destination stride, source stride
 //
-// x is the destination's innermost dimension, y the source's.
+// x is the destination's innermost dimension, y the source's. A workgroup does TILES tiles
+// along y, and the next one the next along x: rows of the destination that neither begin nor
+// end at a sector of memory are then completed while that is still in the cache.
 
 
 @group(0) @binding(0) var<storage, read_write> dst: array<Elem>;
 @group(0) @binding(1) var<storage, read> src: array<Elem>;
 
+override TILES: u32 = 1u;
+
 const LANES: u32 = 256u;
 const FOLD: u32 = 32768u;
 const ROWS: u32 = LANES / TILE;
 const STEPS: u32 = TILE / ROWS;
-// One unit more than a row, so that a column does not lie in one bank.
-const PITCH: u32 = TILE + 1u;
 
-var<workgroup> tile: array<Elem, TILE * PITCH>;
+// Indexed by x, then y. A row's units are permuted by its number, so that a column
+// does not lie in one bank.
+var<workgroup> tile: array<Elem, TILE * TILE>;
+
+fn slot(x: u32, y: u32) -> u32 {
+    return x * TILE + (y ^ x);
+}
+
+// Where the tile begins: the tile's place, then the two tensors'.
+struct Spot {
+    x: u32,
+    y: u32,
+    dst: u32,
+    src: u32,
+}
+
+fn spot_of(group: u32) -> Spot {
+    let x = (group % params.row[2].x) * TILE;
+    var rest = group / params.row[2].x;
+    let y = (rest % params.row[2].y) * TILES * TILE;
+    rest = rest / params.row[2].y;
+    var origin = params.row[0].xy;
+    for (var d = 0u; d < params.row[2].w; d += 1u) {
+        let dim = params.row[3u + d];
+        origin += (rest % dim.x) * dim.yz;
+        rest = rest / dim.x;
+    }
+    return Spot(x, y, origin.x, origin.y);
+}
+
+// This invocation's units of a tile. What lies outside the view is read from its edge
+// instead: without tests, all the loads are under way at once.
+fn load(spot: Spot, y: u32, across: u32, down: u32) -> array<Elem, STEPS> {
+    let last = params.row[0].zw - vec2<u32>(1u);
+    let at = spot.src + min(y + across, last.y) * params.row[1].w;
+    var held: array<Elem, STEPS>;
+    for (var k = 0u; k < STEPS; k += 1u) {
+        held[k] = src[at + min(spot.x + down + k * ROWS, last.x) * params.row[1].y];
+    }
+    return held;
+}
 
 @compute @workgroup_size(256)
 fn main(
@@ -31,50 +73,32 @@ fn main(
     if (number >= params.row[2].z) {
         return;
     }
+    let spot = spot_of(number);
     let size = params.row[0].zw;
-    let stride_x = params.row[1].xy;
-    let stride_y = params.row[1].zw;
-    let x0 = (number % params.row[2].x) * TILE;
-    var rest = number / params.row[2].x;
-    let y0 = (rest % params.row[2].y) * TILE;
-    rest = rest / params.row[2].y;
-    var origin = params.row[0].xy;
-    for (var d = 0u; d < params.row[2].w; d += 1u) {
-        let dim = params.row[3u + d];
-        origin += (rest % dim.x) * dim.yz;
-        rest = rest / dim.x;
-    }
     let across = lane % TILE;
     let down = lane / TILE;
+    let stride = params.row[1].z;
+    let end = min(size.y, spot.y + TILES * TILE);
+    let column = spot.dst + (spot.x + across) * params.row[1].x;
 
-    let y = y0 + across;
-    let first = y0 + down;
-    let read_at = origin.y + (x0 + down) * stride_x.y + y * stride_y.y;
-    let write_at = origin.x + (x0 + across) * stride_x.x + first * stride_y.x;
-    // A tile inside the view needs no tests, and all its loads are under way at once.
-    if (x0 + TILE <= size.x && y0 + TILE <= size.y) {
-        var held: array<Elem, STEPS>;
+    var held = load(spot, spot.y, across, down);
+    for (var y = spot.y; y < end; y += TILE) {
         for (var k = 0u; k < STEPS; k += 1u) {
-            held[k] = src[read_at + k * ROWS * stride_x.y];
-        }
-        for (var k = 0u; k < STEPS; k += 1u) {
-            tile[(down + k * ROWS) * PITCH + across] = held[k];
+            tile[slot(down + k * ROWS, across)] = held[k];
         }
         workgroupBarrier();
-        for (var k = 0u; k < STEPS; k += 1u) {
-            dst[write_at + k * ROWS * stride_y.x] = tile[across * PITCH + down + k * ROWS];
+        // The next tile's loads are under way while this one is written.
+        if (y + TILE < end) {
+            held = load(spot, y + TILE, across, down);
         }
-        return;
-    }
-    for (var k = 0u; k < STEPS; k += 1u) {
-        if (x0 + down + k * ROWS < size.x && y < size.y) {
-            tile[(down + k * ROWS) * PITCH + across] = src[read_at + k * ROWS * stride_x.y];
+        if (spot.x + across < size.x) {
+            for (var k = 0u; k < STEPS; k += 1u) {
+                let row = down + k * ROWS;
+                if (y + row < size.y) {
+                    dst[column + (y + row) * stride] = tile[slot(across, row)];
+                }
+            }
         }
-    }
-    workgroupBarrier();
-    for (var k = 0u; k < STEPS; k += 1u) {
-        if (x0 + across < size.x && first + k * ROWS < size.y) {
-            dst[write_at + k * ROWS * stride_y.x] = tile[across * PITCH + down + k * ROWS];
-        }
+        workgroupBarrier();
     }
 }

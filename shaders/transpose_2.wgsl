@@ -1,33 +1,82 @@
-// Transposes elements of 2 bytes, two to a word, through tiles of 64 x 64. The
-// destination is contiguous along x and the source along y; rows may begin in the
-// middle of a word on either side. Offsets and strides in elements.
+// Transposes elements of 2 bytes, two to a word, through tiles in workgroup memory. The
+// destination is contiguous along x and the source along y. With halves_even.wgsl,
+// where every row begins at a word on both sides, or halves_odd.wgsl, where rows may
+// begin in the middle of a word on either. Offsets and strides in elements.
 //
-// The parameters are those of transpose.wgsl, with tiles of 64 and, because a row
-// that begins in a word's second half is shifted by one, one more element along x.
-// A word belongs to the tile in which its second half lies; words at the ends of a
-// row, which hold another row's element or none of the view's, are changed half by
-// half.
+// The parameters are those of transpose.wgsl; with halves_odd.wgsl, because a row that
+// begins in a word's second half is shifted by one, with one more element along x.
+// A word belongs to the tile in which its second half lies.
 
 
-@group(0) @binding(0) var<storage, read_write> dst: array<atomic<u32>>;
 @group(0) @binding(1) var<storage, read> src: array<u32>;
+
+override TILES: u32 = 1u;
 
 const LANES: u32 = 256u;
 const FOLD: u32 = 32768u;
-const TILE: u32 = 64u;
-const WORDS: u32 = 32u;
-const ROWS: u32 = LANES / WORDS;
+const X_WORDS: u32 = TILE_X / 2u;
+const Y_WORDS: u32 = TILE_Y / 2u;
+const READERS: u32 = LANES / Y_WORDS;
+// Elements along x, two along y each, that an invocation reads.
+const COLUMN: u32 = TILE_X / READERS;
+const WRITERS: u32 = LANES / X_WORDS;
+const STEPS: u32 = TILE_Y / WRITERS;
 
-// Row x0 - 1 + r at r. A row's words are permuted by half its number, so that the
-// column of every second row lies in 32 different banks.
-var<workgroup> tile: array<u32, (TILE + 1u) * WORDS>;
+// The destination's words, indexed by y, then x. A row's words are permuted by half its
+// number, so that the column of every second row lies in different banks.
+var<workgroup> tile: array<u32, TILE_Y * X_WORDS>;
 
-fn slot(row: u32, word: u32) -> u32 {
-    return row * WORDS + (word ^ ((row >> 1u) % WORDS));
+fn slot(y: u32, word: u32) -> u32 {
+    return y * X_WORDS + (word ^ ((y >> 1u) % X_WORDS));
 }
 
-fn half(word: u32, which: u32) -> u32 {
-    return (word >> (16u * (which & 1u))) & 0xffffu;
+// Where the tiles of a group begin: the place, then the two tensors'.
+struct Spot {
+    x: u32,
+    y: u32,
+    dst: u32,
+    src: u32,
+}
+
+fn spot_of(group: u32) -> Spot {
+    let x = (group % params.row[2].x) * TILE_X;
+    var rest = group / params.row[2].x;
+    let y = (rest % params.row[2].y) * TILES * TILE_Y;
+    rest = rest / params.row[2].y;
+    var origin = params.row[0].xy;
+    for (var d = 0u; d < params.row[2].w; d += 1u) {
+        let dim = params.row[3u + d];
+        origin += (rest % dim.x) * dim.yz;
+        rest = rest / dim.x;
+    }
+    return Spot(x, y, origin.x, origin.y);
+}
+
+// Whether a tile needs no tests: it lies inside the view, and so does what is before it
+// in a row that begins late.
+fn is_inside(x: u32, y: u32) -> bool {
+    let size = params.row[0].zw;
+    return x > 0u && x + TILE_X <= size.x && y + TILE_Y <= size.y;
+}
+
+// Elements y and y + 1 of the element along x before this invocation's part of the tile,
+// which begins at `x`, and of its COLUMN. What lies outside the view is read from its edge.
+fn load(spot: Spot, x: u32, y: u32, inside: bool) -> array<u32, COLUMN + 1u> {
+    let stride = params.row[1].y;
+    var held: array<u32, COLUMN + 1u>;
+    if (inside) {
+        let first = spot.src + (x - 1u) * stride + y;
+        for (var k = 0u; k <= COLUMN; k += 1u) {
+            held[k] = two_at(first + k * stride);
+        }
+    } else {
+        let size = params.row[0].zw;
+        for (var k = 0u; k <= COLUMN; k += 1u) {
+            let at = min(max(x + k, 1u) - 1u, size.x - 1u);
+            held[k] = two_of(spot.src + at * stride, y, size.y);
+        }
+    }
+    return held;
 }
 
 @compute @workgroup_size(256)
@@ -39,61 +88,61 @@ fn main(
     if (number >= params.row[2].z) {
         return;
     }
+    let spot = spot_of(number);
     let size = params.row[0].zw;
-    let x0 = (number % params.row[2].x) * TILE;
-    var rest = number / params.row[2].x;
-    let y0 = (rest % params.row[2].y) * TILE;
-    rest = rest / params.row[2].y;
-    var origin = params.row[0].xy;
-    for (var d = 0u; d < params.row[2].w; d += 1u) {
-        let dim = params.row[3u + d];
-        origin += (rest % dim.x) * dim.yz;
-        rest = rest / dim.x;
-    }
-    let word = lane % WORDS;
-    let down = lane / WORDS;
+    let stride = params.row[1].z;
+    let end = min(size.y, spot.y + TILES * TILE_Y);
+    let pair = 2u * (lane % Y_WORDS);
+    let part = lane / Y_WORDS * COLUMN;
+    let word = lane % X_WORDS;
+    let down = lane / X_WORDS;
+    let to = spot.x / 2u + word;
 
-    let y = y0 + 2u * word;
-    for (var r = down; r <= TILE; r += ROWS) {
-        // Row 0 of the first tile wraps around and is out of range.
-        let x = x0 + r - 1u;
-        if (x < size.x && y < size.y) {
-            let read = origin.y + x * params.row[1].y + y;
-            var pair = src[read / 2u];
-            if ((read & 1u) == 1u) {
-                pair = pair >> 16u;
-                if (y + 1u < size.y) {
-                    pair |= src[read / 2u + 1u] << 16u;
-                }
+    var inside = is_inside(spot.x, spot.y);
+    var held = load(spot, spot.x + part, spot.y + pair, inside);
+    for (var y = spot.y; y < end; y += TILE_Y) {
+        let shifted = vec2<bool>(
+            begins_late(spot.dst + (y + pair) * stride),
+            begins_late(spot.dst + (y + pair + 1u) * stride),
+        );
+        for (var k = 0u; k < COLUMN; k += 2u) {
+            let even = vec2<u32>(held[k + 1u], held[k + 2u]);
+            let odd = vec2<u32>(held[k], held[k + 1u]);
+            let low = select(even, odd, shifted.x);
+            let high = select(even, odd, shifted.y);
+            let at = (part + k) / 2u;
+            tile[slot(pair, at)] = (low.x & 0xffffu) | (low.y << 16u);
+            tile[slot(pair + 1u, at)] = (high.x >> 16u) | (high.y & 0xffff0000u);
+        }
+        workgroupBarrier();
+        // The next tile's loads are under way while this one is written.
+        let whole = inside;
+        if (y + TILE_Y < end) {
+            inside = is_inside(spot.x, y + TILE_Y);
+            held = load(spot, spot.x + part, y + TILE_Y + pair, inside);
+        }
+        for (var k = 0u; k < STEPS; k += 1u) {
+            let row = down + k * WRITERS;
+            let start = spot.dst + (y + row) * stride;
+            let at = start / 2u + to;
+            let value = tile[slot(row, word)];
+            if (whole) {
+                put_word(at, value);
+                continue;
             }
-            tile[slot(r, word)] = pair;
+            if (y + row >= size.y) {
+                break;
+            }
+            // The elements of this word, x and x + 1; before the first, x wraps around.
+            let x = spot.x + 2u * word - u32(begins_late(start));
+            if (x < size.x && x + 1u < size.x) {
+                put_word(at, value);
+            } else if (x < size.x) {
+                put_low(at, value);
+            } else if (x + 1u < size.x) {
+                put_high(at, value);
+            }
         }
-    }
-    workgroupBarrier();
-    for (var r = down; r < TILE; r += ROWS) {
-        let y = y0 + r;
-        if (y >= size.y) {
-            continue;
-        }
-        let start = origin.x + y * params.row[1].z;
-        let odd = start & 1u;
-        let row = 2u * word + 1u - odd;
-        // The elements of this word, x and x + 1; x is one before the row for the
-        // first word of a row that begins in its second half.
-        let x = x0 + row - 1u;
-        let low = half(tile[slot(row, r / 2u)], r);
-        let high = half(tile[slot(row + 1u, r / 2u)], r);
-        let has_low = x < size.x;
-        let has_high = x + 1u < size.x;
-        let to = (start - odd) / 2u + x0 / 2u + word;
-        if (has_low && has_high) {
-            atomicStore(&dst[to], low | (high << 16u));
-        } else if (has_low) {
-            atomicAnd(&dst[to], 0xffff0000u);
-            atomicOr(&dst[to], low);
-        } else if (has_high) {
-            atomicAnd(&dst[to], 0x0000ffffu);
-            atomicOr(&dst[to], high << 16u);
-        }
+        workgroupBarrier();
     }
 }

@@ -23,23 +23,162 @@ pub const MAX_FIELD: i64 = i32::MAX as i64;
 pub type Dims = SmallVec<[i64; 6]>;
 
 /// Where the elements of a tensor lie in its storage, in elements.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Layout {
-    sizes: Dims,
-    strides: Dims,
+    /// Entries from `rank` on are 0, and all of them where there are `more`.
+    sizes: [i64; INLINE_DIMS],
+    strides: [i64; INLINE_DIMS],
     offset: i64,
     numel: i64,
     extent: i64,
+    more: Option<Box<Many>>,
+    rank: u8,
+    contiguous: bool,
 }
 
-impl Clone for Layout {
-    // Every handle has a layout: copying the integers at once halves the cost of one.
-    fn clone(&self) -> Self {
-        Layout {
-            sizes: Dims::from_slice(&self.sizes),
-            strides: Dims::from_slice(&self.strides),
-            ..*self
+/// Dimensions whose fields lie in the layout itself. Every tensor and every view makes a
+/// layout: this many leave it small enough for compilers to move without a call.
+pub(crate) const INLINE_DIMS: usize = 5;
+
+/// The fields of more dimensions than that.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Many {
+    sizes: Box<[i64]>,
+    strides: Box<[i64]>,
+}
+
+const _: () = assert!(size_of::<Layout>() <= 128);
+
+/// What [`Layout::new`] takes, once it is known to be a layout: still where the caller has
+/// it, so that a tensor takes it over without any copy in between.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked<'a> {
+    sizes: &'a [i64],
+    strides: &'a [i64],
+    offset: i64,
+    numel: i64,
+    extent: i64,
+    contiguous: bool,
+}
+
+impl<'a> Checked<'a> {
+    /// Sizes, strides and offset in elements.
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    #[inline]
+    pub fn new(sizes: &'a [i64], strides: &'a [i64], offset: i64) -> Result<Self> {
+        match Checked::usual(sizes, strides, offset) {
+            Some(checked) => Ok(checked),
+            None => Checked::unusual(sizes, strides, offset),
         }
+    }
+
+    /// What is right, found so in one pass; `None` for what must be looked at more closely.
+    #[inline]
+    fn usual(sizes: &'a [i64], strides: &'a [i64], offset: i64) -> Option<Self> {
+        if sizes.len() > MAX_DIMS || strides.len() != sizes.len() || offset < 0 {
+            return None;
+        }
+        let (mut numel, mut extent, mut contiguous) = (1i64, 1i64, true);
+        // From the innermost dimension on, where contiguous strides are the product so far.
+        for (&size, &stride) in sizes.iter().zip(strides).rev() {
+            // Negative as well: as unsigned numbers those are above the largest field.
+            if (size as u64).max(stride as u64) > MAX_FIELD as u64 {
+                return None;
+            }
+            contiguous &= size == 1 || stride == numel;
+            numel = numel.checked_mul(size)?;
+            // Of two numbers of 31 bits, and one that may be -1: no product overflows.
+            extent = extent.checked_add((size - 1) * stride)?;
+        }
+        if numel == 0 {
+            (extent, contiguous) = (0, true);
+        }
+        offset.checked_add(extent)?;
+        Some(Checked { sizes, strides, offset, numel, extent, contiguous })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unusual(sizes: &'a [i64], strides: &'a [i64], offset: i64) -> Result<Self> {
+        let (numel, extent) = check(sizes, strides, offset)?;
+        let contiguous = is_row_major(sizes, strides, numel);
+        Ok(Checked { sizes, strides, offset, numel, extent, contiguous })
+    }
+
+    /// The layout.
+    #[inline]
+    pub fn layout(&self) -> Layout {
+        let rank = self.sizes.len();
+        let entry = |fields: &[i64], d| fields.get(d).copied().unwrap_or(0);
+        let few = rank <= INLINE_DIMS;
+        Layout {
+            sizes: std::array::from_fn(|d| if few { entry(self.sizes, d) } else { 0 }),
+            strides: std::array::from_fn(|d| if few { entry(self.strides, d) } else { 0 }),
+            offset: self.offset,
+            numel: self.numel,
+            extent: self.extent,
+            more: if few { None } else { Some(many(self.sizes, self.strides)) },
+            rank: rank as u8,
+            contiguous: self.contiguous,
+        }
+    }
+
+    /// Elements a dimension.
+    pub fn sizes(&self) -> &'a [i64] {
+        self.sizes
+    }
+
+    /// Elements from one index to the next, a dimension.
+    pub fn strides(&self) -> &'a [i64] {
+        self.strides
+    }
+
+    /// Elements from the start of the storage to the first element.
+    pub fn offset(&self) -> i64 {
+        self.offset
+    }
+
+    /// As [`Layout::end_bytes`].
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn end_bytes(&self, element_size: usize) -> Result<u64> {
+        // Neither overflowed when it was checked.
+        let end = if self.numel == 0 { 0 } else { self.offset.saturating_add(self.extent) };
+        bytes_of(end, element_size)
+    }
+
+    /// As [`Layout::is_packed`].
+    #[inline]
+    pub fn is_packed(&self) -> bool {
+        self.numel == self.extent && (self.contiguous || !overlaps(self.sizes, self.strides))
+    }
+
+    /// As [`Layout::with_offset`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_offset(&self, offset: i64) -> Result<Self> {
+        check_offset(offset, self.extent)?;
+        Ok(Checked { offset, ..*self })
+    }
+}
+
+#[cold]
+fn many(sizes: &[i64], strides: &[i64]) -> Box<Many> {
+    Box::new(Many { sizes: sizes.into(), strides: strides.into() })
+}
+
+impl std::fmt::Debug for Layout {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Layout")
+            .field("sizes", &self.sizes())
+            .field("strides", &self.strides())
+            .field("offset", &self.offset)
+            .finish_non_exhaustive()
     }
 }
 
@@ -52,14 +191,20 @@ impl Layout {
     /// [`Error::NotSupported`] for a size or stride above [`MAX_FIELD`].
     #[inline]
     pub fn new(sizes: &[i64], strides: &[i64], offset: i64) -> Result<Self> {
-        let (numel, extent) = check(sizes, strides, offset)?;
-        Ok(Layout {
-            sizes: Dims::from_slice(sizes),
-            strides: Dims::from_slice(strides),
-            offset,
-            numel,
-            extent,
-        })
+        Checked::new(sizes, strides, offset).map(|checked| checked.layout())
+    }
+
+    /// The same, borrowed.
+    #[inline]
+    pub fn checked(&self) -> Checked<'_> {
+        Checked {
+            sizes: self.sizes(),
+            strides: self.strides(),
+            offset: self.offset,
+            numel: self.numel,
+            extent: self.extent,
+            contiguous: self.contiguous,
+        }
     }
 
     /// The row-major layout without holes, at offset 0.
@@ -87,36 +232,55 @@ impl Layout {
     }
 
     /// Elements a dimension.
+    #[inline]
     pub fn sizes(&self) -> &[i64] {
-        &self.sizes
+        match &self.more {
+            None => self.sizes.split_at(self.rank().min(INLINE_DIMS)).0,
+            Some(many) => &many.sizes,
+        }
     }
 
     /// Elements from one index to the next, a dimension.
+    #[inline]
     pub fn strides(&self) -> &[i64] {
-        &self.strides
+        match &self.more {
+            None => self.strides.split_at(self.rank().min(INLINE_DIMS)).0,
+            Some(many) => &many.strides,
+        }
+    }
+
+    /// Sizes and strides with zeros after them, where they are few.
+    #[inline]
+    pub(crate) fn few(&self) -> Option<(&[i64; INLINE_DIMS], &[i64; INLINE_DIMS])> {
+        self.more.is_none().then_some((&self.sizes, &self.strides))
     }
 
     /// Elements from the start of the storage to the first element.
+    #[inline]
     pub fn offset(&self) -> i64 {
         self.offset
     }
 
     /// The number of dimensions.
+    #[inline]
     pub fn rank(&self) -> usize {
-        self.sizes.len()
+        usize::from(self.rank)
     }
 
     /// The number of elements.
+    #[inline]
     pub fn numel(&self) -> i64 {
         self.numel
     }
 
     /// Elements from the first to one past the last that is reached; 0 where there are none.
+    #[inline]
     pub fn extent(&self) -> i64 {
         self.extent
     }
 
     /// Elements from the start of the storage to one past the last that is reached.
+    #[inline]
     pub fn end(&self) -> i64 {
         if self.numel == 0 { self.offset } else { self.offset.saturating_add(self.extent) }
     }
@@ -125,6 +289,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where that overflows 64 bits.
+    #[inline]
     pub fn end_bytes(&self, element_size: usize) -> Result<u64> {
         let end = if self.numel == 0 { 0 } else { self.end() };
         bytes_of(end, element_size)
@@ -143,35 +308,19 @@ impl Layout {
     /// # Errors
     /// As [`Layout::new`].
     pub fn with_offset(&self, offset: i64) -> Result<Self> {
-        if offset < 0 || offset.checked_add(self.extent).is_none() {
-            return Err(Error::invalid(
-                "storage_offset",
-                offset,
-                "it is negative, or overflows 64 bits with the extent",
-            ));
-        }
+        check_offset(offset, self.extent)?;
         Ok(Layout { offset, ..self.clone() })
     }
 
     /// Whether the elements lie in row-major order without holes. Strides of
     /// dimensions of size 1 do not matter, and a tensor without elements is contiguous.
+    #[inline]
     pub fn is_contiguous(&self) -> bool {
-        if self.numel == 0 {
-            return true;
-        }
-        let mut expected = 1;
-        for (&size, &stride) in self.sizes.iter().zip(&self.strides).rev() {
-            if size != 1 {
-                if stride != expected {
-                    return false;
-                }
-                expected *= size;
-            }
-        }
-        true
+        self.contiguous
     }
 
     /// Whether the elements fill the extent, in any order of the dimensions.
+    #[inline]
     pub fn is_packed(&self) -> bool {
         // Without overlap, as many elements as places means that every place is taken.
         self.numel == self.extent && (self.is_contiguous() || !self.overlaps())
@@ -184,27 +333,7 @@ impl Layout {
         if self.numel <= 1 {
             return false;
         }
-        let mut reached = 0i64;
-        for (size, stride) in self.by_stride() {
-            if stride <= reached {
-                return true;
-            }
-            reached = reached.saturating_add((size - 1).saturating_mul(stride));
-        }
-        false
-    }
-
-    /// Dimensions of more than one element as (size, stride), smallest stride first.
-    fn by_stride(&self) -> SmallVec<[(i64, i64); 6]> {
-        let mut dims: SmallVec<[(i64, i64); 6]> = self
-            .sizes
-            .iter()
-            .copied()
-            .zip(self.strides.iter().copied())
-            .filter(|&(size, _)| size > 1)
-            .collect();
-        dims.sort_unstable_by_key(|&(size, stride)| (stride, size));
-        dims
+        overlaps(self.sizes(), self.strides())
     }
 
     /// This layout broadcast to `sizes`, as PyTorch's `expand`: dimensions are
@@ -216,14 +345,14 @@ impl Layout {
         let refuse = || {
             Error::invalid(
                 "src",
-                format_args!("of sizes {:?}", self.sizes.as_slice()),
+                format_args!("of sizes {:?}", self.sizes()),
                 format!("it does not broadcast to {sizes:?}"),
             )
         };
         let lead = sizes.len().checked_sub(self.rank()).ok_or_else(refuse)?;
         let mut strides = Dims::from_elem(0, lead);
-        for ((&want, &have), &stride) in sizes.iter().skip(lead).zip(&self.sizes).zip(&self.strides)
-        {
+        let own = self.sizes().iter().zip(self.strides());
+        for (&want, (&have, &stride)) in sizes.iter().skip(lead).zip(own) {
             if have == want {
                 strides.push(stride);
             } else if have == 1 {
@@ -243,21 +372,67 @@ impl Layout {
     /// As [`Layout::new`].
     pub fn closed(&self) -> Result<Self> {
         if self.overlaps() || self.is_contiguous() {
-            return Layout::contiguous(&self.sizes);
+            return Layout::contiguous(self.sizes());
         }
         let mut order: SmallVec<[usize; 6]> = (0..self.rank()).collect();
         // Stable, outermost first: dimensions of equal stride keep their places.
-        order.sort_by_key(|&d| std::cmp::Reverse(self.strides.get(d).copied().unwrap_or(0)));
+        order.sort_by_key(|&d| std::cmp::Reverse(self.strides().get(d).copied().unwrap_or(0)));
         let mut strides = Dims::from_elem(1, self.rank());
         let mut next = 1i64;
         for &d in order.iter().rev() {
-            if let (Some(stride), Some(&size)) = (strides.get_mut(d), self.sizes.get(d)) {
+            if let (Some(stride), Some(&size)) = (strides.get_mut(d), self.sizes().get(d)) {
                 *stride = next;
                 next = next.saturating_mul(size.max(1));
             }
         }
-        Layout::new(&self.sizes, &strides, 0)
+        Layout::new(self.sizes(), &strides, 0)
     }
+}
+
+/// Dimensions of more than one element as (size, stride), smallest stride first.
+fn by_stride(sizes: &[i64], strides: &[i64]) -> SmallVec<[(i64, i64); 6]> {
+    let mut dims: SmallVec<[(i64, i64); 6]> =
+        sizes.iter().copied().zip(strides.iter().copied()).filter(|&(size, _)| size > 1).collect();
+    dims.sort_unstable_by_key(|&(size, stride)| (stride, size));
+    dims
+}
+
+fn overlaps(sizes: &[i64], strides: &[i64]) -> bool {
+    let mut reached = 0i64;
+    for (size, stride) in by_stride(sizes, strides) {
+        if stride <= reached {
+            return true;
+        }
+        reached = reached.saturating_add((size - 1).saturating_mul(stride));
+    }
+    false
+}
+
+fn check_offset(offset: i64, extent: i64) -> Result<()> {
+    if offset < 0 || offset.checked_add(extent).is_none() {
+        return Err(Error::invalid(
+            "storage_offset",
+            offset,
+            "it is negative, or overflows 64 bits with the extent",
+        ));
+    }
+    Ok(())
+}
+
+fn is_row_major(sizes: &[i64], strides: &[i64], numel: i64) -> bool {
+    if numel == 0 {
+        return true;
+    }
+    let mut expected = 1;
+    for (&size, &stride) in sizes.iter().zip(strides).rev() {
+        if size != 1 {
+            if stride != expected {
+                return false;
+            }
+            expected *= size;
+        }
+    }
+    true
 }
 
 /// Row-major strides; an empty dimension counts as 1, and where there is one, no
@@ -280,8 +455,7 @@ pub fn contiguous_strides(sizes: &[i64]) -> Result<Dims> {
     Ok(strides)
 }
 
-/// Element count and extent of a layout that may exist. Apart from [`Layout::new`], so that
-/// that is small enough to be inlined and a layout is made where it stays.
+/// Element count and extent of a layout that may exist, or what is wrong with it.
 fn check(sizes: &[i64], strides: &[i64], offset: i64) -> Result<(i64, i64)> {
     check_rank("ndim", sizes.len())?;
     if strides.len() != sizes.len() {
@@ -366,16 +540,22 @@ fn extent_of(sizes: &[i64], strides: &[i64], numel: i64) -> Result<i64> {
         })
 }
 
+#[inline]
 fn bytes_of(elements: i64, element_size: usize) -> Result<u64> {
     let bytes = i64::try_from(element_size).ok().and_then(|size| elements.checked_mul(size));
     match bytes.map(u64::try_from) {
         Some(Ok(bytes)) => Ok(bytes),
-        _ => Err(Error::invalid(
-            "sizes",
-            format_args!("an extent of {elements} elements of {element_size} bytes"),
-            "it overflows 64 bits",
-        )),
+        _ => Err(too_many_bytes(elements, element_size)),
     }
+}
+
+#[cold]
+fn too_many_bytes(elements: i64, element_size: usize) -> Error {
+    Error::invalid(
+        "sizes",
+        format_args!("an extent of {elements} elements of {element_size} bytes"),
+        "it overflows 64 bits",
+    )
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::layout::Layout;
+use crate::layout::{Checked, Layout};
 pub use crate::memory::DeviceType;
 use crate::memory::Storage;
 use parking_lot::Mutex;
@@ -59,9 +59,8 @@ impl Tensor {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where the layout reaches beyond the storage.
-    #[inline]
     pub(crate) fn new(storage: Arc<Storage>, layout: Layout, dtype: DType) -> Result<Self> {
-        Tensor::with_dense(storage, layout, dtype, None)
+        Tensor::with_dense(storage, &layout.checked(), dtype, None)
     }
 
     /// As [`Tensor::new`], of a packed view where there is a dense buffer to go with it.
@@ -71,18 +70,19 @@ impl Tensor {
     #[inline]
     pub(crate) fn with_dense(
         storage: Arc<Storage>,
-        layout: Layout,
+        layout: &Checked<'_>,
         dtype: DType,
         packed: Option<Arc<PackedView>>,
     ) -> Result<Self> {
         let end = layout.end_bytes(dtype.size())?;
         if end > storage.bytes() {
-            return Err(outside(&storage, &layout, dtype, end));
+            return Err(outside(&storage, layout, dtype, end));
         }
-        Ok(Tensor(Arc::new(Parts { storage, layout, dtype, packed })))
+        Ok(Tensor(Arc::new(Parts { layout: layout.layout(), storage, dtype, packed })))
     }
 
     /// The layout as it is reported: contiguous at offset 0 for a packed view.
+    #[inline]
     pub fn layout(&self) -> &Layout {
         self.packed.as_ref().map_or(&self.layout, |view| &view.dense)
     }
@@ -103,11 +103,13 @@ impl Tensor {
     }
 
     /// The element type.
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
     /// The device.
+    #[inline]
     pub fn device(&self) -> DeviceType {
         self.storage.device()
     }
@@ -121,6 +123,7 @@ impl Tensor {
     }
 
     /// Whether this is a view with a dense buffer of its own.
+    #[inline]
     pub fn is_packed_view(&self) -> bool {
         self.packed.is_some()
     }
@@ -133,6 +136,7 @@ impl Tensor {
     /// The first element's address, where it is known without waiting or filling: not for
     /// a packed view whose buffer does not exist yet, nor for recycled memory that the GPU
     /// still uses. 0 where there is no memory.
+    #[inline]
     pub fn known_address(&self) -> Option<usize> {
         match &self.packed {
             Some(view) => view.cache.lock().storage.as_ref().map(|s| s.address()),
@@ -142,6 +146,7 @@ impl Tensor {
     }
 
     /// The first element's address in the storage, by the true layout.
+    #[inline]
     pub(crate) fn plain_address(&self) -> usize {
         match self.storage.address() {
             0 => 0,
@@ -155,7 +160,7 @@ impl Tensor {
 }
 
 #[cold]
-fn outside(storage: &Storage, layout: &Layout, dtype: DType, end: u64) -> Error {
+fn outside(storage: &Storage, layout: &Checked<'_>, dtype: DType, end: u64) -> Error {
     Error::invalid(
         "sizes",
         format_args!("{:?}", layout.sizes()),

@@ -5,6 +5,7 @@
 //! The wheel (Linux, x86-64) is downloaded once, into the target folder. Where it cannot be
 //! had the tests are shown as ignored.
 
+use aoti_wgpu::ffi::ops::stubs;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -159,28 +160,10 @@ fn run_test(
     Ok(())
 }
 
-/// Symbols that a program without operators may need, besides those of PyTorch's `shim.h`.
-fn calls_no_operator(meta: &Value) -> bool {
-    const KERNELS: [&str; 12] = [
-        "create_shader_library",
-        "delete_shader_library",
-        "get_kernel_function",
-        "start_encoding",
-        "set_arg_tensor",
-        "set_arg_int",
-        "run_command_block",
-        "shared_callback",
-        "malloc",
-        "free",
-        "memcpy",
-        "copy_buffer",
-    ];
+/// Whether this library has every operator that a program calls.
+fn calls_what_is_here(meta: &Value) -> bool {
     let Some(symbols) = meta["symbols"].as_array() else { return false };
-    symbols
-        .iter()
-        .filter_map(Value::as_str)
-        .filter_map(|s| s.strip_prefix("aoti_torch_mps_"))
-        .all(|name| KERNELS.contains(&name) || name.starts_with("dispatch_"))
+    symbols.iter().filter_map(Value::as_str).all(|name| !stubs::NAMES.contains(&name))
 }
 
 /// c10's code of a type and the bytes of an element.
@@ -240,7 +223,7 @@ fn manifest(program: &Path, meta: &Value) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Compiled programs that call no operator, where they are at hand.
+/// Compiled programs whose operators are all here, where they are at hand.
 fn programs() -> Vec<(String, PathBuf, Value)> {
     // A worktree lies one level further down.
     let folders = ["../shared", "../../shared"].map(|shared| root().join(shared));
@@ -255,7 +238,9 @@ fn programs() -> Vec<(String, PathBuf, Value)> {
             let meta = std::fs::read_to_string(entry.path().join("meta.json")).ok()?;
             let meta: Value = serde_json::from_str(&meta).ok()?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            calls_no_operator(&meta).then_some((name, entry.path(), meta))
+            // Its constant is another one at the second run, which has no expected output.
+            let changes = name.starts_with("gated_delta_rule_kept");
+            (calls_what_is_here(&meta) && !changes).then_some((name, entry.path(), meta))
         })
         .collect();
     programs.sort_by(|a, b| a.0.cmp(&b.0));

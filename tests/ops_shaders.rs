@@ -1,5 +1,5 @@
-//! Every kernel of the matrix operators is valid and can be written out for Metal, DX12
-//! and Vulkan, for each element type and each way of reading.
+//! Every kernel of the matrix operators, of convolution and of attention is valid and can be
+//! written out for Metal, DX12 and Vulkan, for each element type and each way of reading.
 
 use aoti_wgpu::ops;
 use naga::back::{self, pipeline_constants::process_overrides};
@@ -7,7 +7,8 @@ use naga::valid::{Capabilities, ValidationFlags, Validator};
 
 #[test]
 fn every_shader_translates_for_every_backend() {
-    for &(name, source) in ops::matmul::SHADERS {
+    let families = [ops::matmul::SHADERS, ops::conv::SHADERS, ops::attention::SHADERS];
+    for &(name, source) in families.into_iter().flatten() {
         let module = naga::front::wgsl::parse_str(source)
             .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(source)));
         let info = Validator::new(
@@ -23,8 +24,13 @@ fn every_shader_translates_for_every_backend() {
                     let key = constant.name.clone().unwrap();
                     let value = match key.as_str() {
                         "A_TYPE" | "B_TYPE" | "OUT_TYPE" | "ADDEND_TYPE" | "MASK_TYPE" => kind,
+                        "TYPE" => kind,
                         "TILE" => 64 << flag,
+                        // These divide.
+                        "KERNEL_HEIGHT" | "KERNEL_WIDTH" | "STRIDE_Y" | "STRIDE_X" => 1 + flag,
                         "ROWS" => 1 + 3 * flag,
+                        "STEP" => 64 >> flag,
+                        "COLUMNS" | "LANES" => 64 << (flag * u32::from(key == "COLUMNS")),
                         _ => flag,
                     };
                     constants.insert(key, f64::from(value));

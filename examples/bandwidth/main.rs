@@ -1,11 +1,14 @@
 //! How fast strided views are packed, written through and converted, against a contiguous
-//! compute copy of the same run.
+//! compute copy of the same run; with `--ops`, how fast operators run.
 //!
-//! Every case is checked in full at a small size before it is timed at the size asked for.
+//! Every copy is checked in full at a small size before it is timed at the size asked for.
 //! GB/s counts the bytes of the elements read plus those written.
 
 mod cases;
 mod chart;
+mod operators;
+mod table;
+mod timing;
 
 use aoti_wgpu::copy::plan::CopyPlan;
 use aoti_wgpu::copy::{convert, host};
@@ -18,22 +21,33 @@ use cases::Case;
 use clap::Parser;
 use std::path::PathBuf;
 use std::time::Instant;
+use table::Table;
+use timing::best_of_five;
 
-/// Measure the copy engine.
+/// Measure the copy engine, or the operators.
 #[derive(Parser)]
 struct Options {
     /// Bytes of an output, in MiB.
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(i64).range(1..=65536))]
     size: i64,
-    /// Only cases whose name contains this; the contiguous copy always runs.
+    /// Only cases whose name contains this; what they are held against always runs.
     #[arg(long)]
     case: Option<String>,
-    /// Copies in a timed batch.
-    #[arg(long, default_value_t = 20)]
+    /// Measure operators instead of copies.
+    #[arg(long, conflicts_with_all = ["host", "svg"])]
+    ops: bool,
+    /// Divide every size of the operators by 1, 2, 4, 8, 16 or 32, for slow devices.
+    #[arg(long, default_value_t = 1, requires = "ops", value_parser = operators::shrink)]
+    shrink: u32,
+    /// Copies or calls in a timed batch.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
     /// Let the host copy where it can reach the memory (otherwise the shaders are measured).
     #[arg(long)]
     host: bool,
+    /// Print the rows as a Markdown table.
+    #[arg(long)]
+    markdown: bool,
     /// Write the figures as JSON.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -68,8 +82,11 @@ fn run(options: &Options) -> std::result::Result<(), Box<dyn std::error::Error>>
     let copy = if options.host { CopyEngine::Host } else { CopyEngine::Gpu };
     let rt = Runtime::new(Config { copy, ..Config::from_env()? });
     let adapter = rt.adapter_info()?;
+    if options.ops && adapter.backend == "host" {
+        return Err("--ops: operators need a GPU, and the backend is the host".into());
+    }
     println!(
-        "{} ({}, {}), {} memory; outputs of {} MiB, {} copies a batch, best of 5",
+        "{} ({}, {}), {} memory; copies of {} MiB, {} a batch, best of 5",
         adapter.name,
         adapter.backend,
         adapter.driver,
@@ -77,7 +94,54 @@ fn run(options: &Options) -> std::result::Result<(), Box<dyn std::error::Error>>
         options.size,
         options.batch
     );
-    println!("{:<40} {:>9} {:>9} {:>7} {:>7}", "case", "GPU GB/s", "wall GB/s", "ratio", "target");
+    let mut text = serde_json::json!({ "adapter": adapter.name, "driver": adapter.driver,
+                                       "mib": options.size });
+    let mut failed = 0;
+    if options.ops {
+        let contiguous = |bytes| cases::all(bytes).map(|all| all.into_iter().next());
+        let (Some(small), Some(large)) = (contiguous(3 << 20)?, contiguous(options.size << 20)?)
+        else {
+            return Err("there is no contiguous copy".into());
+        };
+        verify(&rt, &small)?;
+        let copy = measure(&rt, &large, options.batch)?.rate();
+        rt.trim()?;
+        text["shrink"] = options.shrink.into();
+        text["copy_gb_s"] = copy.into();
+        let rows;
+        (rows, failed) = operators::run(&rt, options, copy)?;
+        text["cases"] = rows.into();
+    } else {
+        let all = copies(&rt, options)?;
+        small_packs(&rt)?;
+        if adapter.backend != "host" {
+            dispatches(&rt)?;
+        }
+        if let Some(path) = &options.svg {
+            std::fs::write(path, chart::draw(&adapter.name, &all))?;
+        }
+        let row = |f: &Figures| {
+            serde_json::json!({
+                "case": f.name, "gpu_gb_s": f.gpu, "wall_gb_s": f.wall, "target": f.target,
+            })
+        };
+        text["cases"] = all.iter().map(row).collect();
+    }
+    if let Some(path) = &options.json {
+        std::fs::write(path, serde_json::to_string_pretty(&text)?)?;
+    }
+    if failed > 0 {
+        return Err(format!("{failed} cases failed").into());
+    }
+    Ok(())
+}
+
+/// Measures and prints the copies.
+fn copies(rt: &Runtime, options: &Options) -> Result<Vec<Figures>> {
+    let table = Table::new(
+        &[("case", 40), ("GPU GB/s", 9), ("wall GB/s", 9), ("ratio", 7), ("target", 7), ("met", 3)],
+        options.markdown,
+    );
     let small = cases::all(3 << 20)?;
     let large = cases::all(options.size << 20)?;
     let mut all: Vec<Figures> = Vec::new();
@@ -86,42 +150,27 @@ fn run(options: &Options) -> std::result::Result<(), Box<dyn std::error::Error>>
         if !wanted && large.name != "contiguous" {
             continue;
         }
-        verify(&rt, small)?;
-        let figures = measure(&rt, large, options.batch)?;
-        let limit = all.first().map_or(figures.rate(), Figures::rate);
-        let gpu = figures.gpu.map_or("-".into(), |rate| format!("{rate:.1}"));
-        println!(
-            "{:<40} {gpu:>9} {:>9.1} {:>7.3} {:>7.2}{}",
-            figures.name,
-            figures.wall,
-            figures.rate() / limit,
-            figures.target,
-            if figures.rate() / limit < figures.target { "  below" } else { "" }
-        );
+        verify(rt, small)?;
+        let figures = measure(rt, large, options.batch)?;
+        let ratio = figures.rate() / all.first().map_or(figures.rate(), Figures::rate);
+        table.row(&[
+            figures.name.into(),
+            figures.gpu.map_or("-".into(), |rate| format!("{rate:.1}")),
+            format!("{:.1}", figures.wall),
+            format!("{ratio:.3}"),
+            format!("{:.2}", figures.target),
+            yes(ratio >= figures.target).into(),
+        ]);
         all.push(figures);
         rt.trim()?;
     }
-    small_packs(&rt)?;
-    if adapter.backend != "host" {
-        dispatches(&rt)?;
-    }
-    if let Some(path) = &options.json {
-        let rows: Vec<_> = all
-            .iter()
-            .map(|f| {
-                serde_json::json!({
-                    "case": f.name, "gpu_gb_s": f.gpu, "wall_gb_s": f.wall, "target": f.target,
-                })
-            })
-            .collect();
-        let text = serde_json::json!({ "adapter": adapter.name, "driver": adapter.driver,
-                                       "mib": options.size, "cases": rows });
-        std::fs::write(path, serde_json::to_string_pretty(&text)?)?;
-    }
-    if let Some(path) = &options.svg {
-        std::fs::write(path, chart::draw(&adapter.name, &all))?;
-    }
-    Ok(())
+    table.end();
+    Ok(all)
+}
+
+/// In a column of targets that are met.
+fn yes(met: bool) -> &'static str {
+    if met { "yes" } else { "no" }
 }
 
 /// A tensor of a side of a case, over a base of zeros that holds it.
@@ -173,20 +222,14 @@ fn measure(rt: &Runtime, case: &Case, batch: u32) -> Result<Figures> {
     let src = side(rt, &case.src, case.src_dtype)?;
     let moved = case.dst.packed_bytes(case.dst_dtype.size())?
         + case.src.packed_bytes(case.src_dtype.size())?;
-    let copies = || (0..batch).try_for_each(|_| rt.copy(&dst, &src, true));
-    rt.copy(&dst, &src, true)?;
-    rt.synchronize()?;
-    let (mut wall, mut gpu) = (f64::INFINITY, None::<f64>);
-    for _ in 0..5 {
-        let started = Instant::now();
-        let seconds = rt.gpu_seconds(copies)?;
-        wall = wall.min(started.elapsed().as_secs_f64());
-        if let Some(seconds) = seconds {
-            gpu = Some(gpu.map_or(seconds, |best| best.min(seconds)));
-        }
-    }
-    let rate = |seconds: f64| moved as f64 * f64::from(batch) / seconds / 1e9;
-    Ok(Figures { name: case.name, gpu: gpu.map(rate), wall: rate(wall), target: case.target })
+    let seconds = best_of_five(rt, batch, |_| rt.copy(&dst, &src, true))?;
+    let rate = |seconds: f64| moved as f64 / seconds / 1e9;
+    Ok(Figures {
+        name: case.name,
+        gpu: seconds.gpu.map(rate),
+        wall: rate(seconds.wall),
+        target: case.target,
+    })
 }
 
 /// 1,000 dispatches of a small kernel with three buffers: what the host spends on each.

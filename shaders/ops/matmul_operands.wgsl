@@ -1,11 +1,27 @@
 // Both operands of a tiled product are matrices: how an invocation takes four elements
 // of them. With matmul_common.wgsl and matmul_tile.wgsl.
 
-fn fetch_a(start: u32, row: u32, k: u32, k_end: u32) -> vec4<f32> {
+fn a_lane_of(i: u32) -> Lane {
+    return lane_of(A_DEEP, i);
+}
+
+fn b_lane_of(i: u32) -> Lane {
+    return lane_of(B_DEEP, i);
+}
+
+struct Rows {
+    start: u32,
+}
+
+fn rows_of(z: Batch, row: u32) -> Rows {
+    return Rows(a_start(z) + row * params.row[1].w);
+}
+
+fn fetch_a(at: Rows, row: u32, k: u32, k_end: u32) -> vec4<f32> {
     let rows = params.row[0].x;
     let row_stride = params.row[1].w;
     let column_stride = params.row[2].x;
-    let i = start + row * row_stride + k * column_stride;
+    let i = at.start + k * column_stride;
     if (A_QUADS == 1u) {
         if (row < rows && k < k_end) {
             return a_quad(i);

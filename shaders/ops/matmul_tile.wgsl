@@ -3,6 +3,10 @@
 // step. The next step's vectors are on their way while this one is multiplied.
 //
 // 128: 8 x 8 elements an invocation, for grids that fill the device. 64: 4 x 4.
+//
+// What the operands are is said by the file that comes after: which four elements an
+// invocation takes (a_lane_of, b_lane_of), what of their place does not change along the
+// depth (rows_of, columns_of), and the elements themselves (fetch_a, fetch_b).
 
 override TILE: u32 = 128u;
 // Whether an invocation's four elements lie along the depth, rather than along the
@@ -86,10 +90,10 @@ fn main(
     let depth = 1024u / TILE;
     let k_start = split * params.row[6].w;
     let k_end = min(k_start + params.row[6].w, params.row[0].z);
-    let a_lane = lane_of(A_DEEP, i);
-    let b_lane = lane_of(B_DEEP, i);
-    let a_from = a_start(z);
+    let a_lane = a_lane_of(i);
+    let b_lane = b_lane_of(i);
     let a_row = row + a_lane.at;
+    let a_from = rows_of(z, a_row);
     let b_column = column + b_lane.at;
     let b_from = columns_of(z, b_column);
 

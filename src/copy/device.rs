@@ -12,7 +12,7 @@
 
 use super::plan::{CopyPlan, Dim, Form};
 use crate::error::{Error, Result};
-use kernels::Kernel;
+use kernels::{Kernel, Tiling};
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -203,23 +203,39 @@ fn copy_piece(plan: &CopyPlan, windows: Windows) -> Launch {
     if unit >= 4 {
         return match plan.form() {
             Form::Transpose { axis } if plan.dims().len() <= TILE_DIMS + 2 => {
-                tiles(plan, axis, unit, kernels::transpose(unit), windows)
+                let [x, y] = tiled_sizes(plan, axis);
+                let tiling = kernels::transpose(unit, is_many_tiles(plan), x > 32 && y > 64);
+                tiles(plan, axis, tiling, windows)
             }
             _ => strided(plan, windows),
         };
     }
-    let packed = plan.is_packed();
-    match plan.form() {
-        Form::Transpose { axis } if is_half_transpose(plan, axis) => {
-            tiles(plan, axis, unit, kernels::transpose_2(), windows)
+    // Groups of 16 bytes are read and written whole, also where a buffer ends.
+    let grouped = windows.dst.end.is_multiple_of(16) && windows.src.end.is_multiple_of(16);
+    match (plan.form(), plan.is_packed()) {
+        (Form::Transpose { axis }, _) if is_half_transpose(plan, axis) => {
+            let even = rows_begin_at_words(plan, axis);
+            let tiling = kernels::transpose_2(even, is_many_tiles(plan));
+            tiles(plan, axis, tiling, windows)
         }
-        // Groups of 16 bytes are written whole, also where the buffer ends.
-        _ if packed && plan.run() >= 16 && windows.dst.end.is_multiple_of(16) => {
-            shift_pack(plan, windows)
+        (_, true) if grouped && plan.run() >= 16 => shift_pack(plan, windows),
+        (_, true) => narrow_pack(plan, windows),
+        (_, false) if grouped && plan.run() >= 16 && groups_are_one_runs(plan) => {
+            shift_scatter(plan, windows)
         }
-        _ if packed => narrow_pack(plan, windows),
         _ => narrow_scatter(plan, windows),
     }
+}
+
+/// Whether tiles of 64 x 64 are more than a device does at once.
+fn is_many_tiles(plan: &CopyPlan) -> bool {
+    plan.bytes() / plan.unit() >= 256 * 64 * 64
+}
+
+/// Sizes along the destination's innermost dimension and along the source's.
+fn tiled_sizes(plan: &CopyPlan, axis: usize) -> [u64; 2] {
+    let size = |dim: Option<&Dim>| dim.map_or(1, |d| d.size);
+    [size(plan.dims().last()), size(plan.dims().get(axis))]
 }
 
 fn is_half_transpose(plan: &CopyPlan, axis: usize) -> bool {
@@ -227,6 +243,30 @@ fn is_half_transpose(plan: &CopyPlan, axis: usize) -> bool {
         && plan.dims().len() <= TILE_DIMS + 2
         && plan.dims().last().is_some_and(|inner| inner.dst == 2)
         && plan.dims().get(axis).is_some_and(|across| across.src == 2)
+}
+
+/// Of a transpose of halves: whether rows along the destination's innermost dimension
+/// and columns along the source's all begin at a multiple of 4 bytes.
+fn rows_begin_at_words(plan: &CopyPlan, axis: usize) -> bool {
+    let Some(inner) = plan.dims().len().checked_sub(1) else { return false };
+    let dims = || plan.dims().iter().enumerate();
+    plan.dst().is_multiple_of(4)
+        && plan.src().is_multiple_of(4)
+        && dims().all(|(i, d)| i == inner || d.dst.is_multiple_of(4))
+        && dims().all(|(i, d)| i == axis || d.src.is_multiple_of(4))
+}
+
+/// Whether no 16 aligned bytes of the destination hold bytes of two runs: each dimension
+/// steps over all that lies inside it, and 15 bytes more.
+fn groups_are_one_runs(plan: &CopyPlan) -> bool {
+    let mut dims: KernelDims = plan.dims().iter().copied().collect();
+    dims.sort_unstable_by_key(|d| d.dst);
+    let mut extent = plan.run();
+    dims.iter().all(|d| {
+        let apart = d.dst >= extent + 15;
+        extent += (d.size - 1) * d.dst;
+        apart
+    })
 }
 
 /// The dimensions innermost first, the run as one of them where it is `items` long.
@@ -321,20 +361,30 @@ fn narrow_scatter(plan: &CopyPlan, windows: Windows) -> Launch {
     }
 }
 
-fn tiles(
-    plan: &CopyPlan,
-    axis: usize,
-    unit: u64,
-    tiling: (Kernel, u64, u64),
-    windows: Windows,
-) -> Launch {
-    let (kernel, side, extra) = tiling;
+fn shift_scatter(plan: &CopyPlan, windows: Windows) -> Launch {
+    // A run that begins at the last unit of a group.
+    let groups = (plan.run() + 16 - plan.unit()).div_ceil(16);
+    let dims = inner_first(plan, Some(Dim { size: groups, dst: 16, src: 16 }));
+    let total = plan.bytes() / plan.run() * groups;
+    let head = [plan.dst() - windows.dst.start, plan.src() - windows.src.start, total, plan.run()];
+    Launch {
+        kernel: kernels::shift_scatter(dims.len()),
+        params: walk_params(head, &dims, 1, 1, LANES),
+        groups: fold(total.div_ceil(LANES)),
+        dst: windows.dst,
+        src: windows.src,
+    }
+}
+
+fn tiles(plan: &CopyPlan, axis: usize, tiling: Tiling, windows: Windows) -> Launch {
+    let unit = plan.unit();
+    let Tiling { kernel, group, shift } = tiling;
     let dims = plan.dims();
     let x = dims.last().copied().unwrap_or_default();
     let y = dims.get(axis).copied().unwrap_or_default();
     let inner = dims.len().saturating_sub(1);
     let around = dims.iter().enumerate().rev().filter(|&(d, _)| d != axis && d != inner);
-    let across = [(x.size + extra).div_ceil(side), y.size.div_ceil(side)];
+    let across = [(x.size + shift).div_ceil(group[0]), y.size.div_ceil(group[1])];
     let mut total = across[0] * across[1];
     let mut rows: SmallVec<[[u64; 4]; TILE_DIMS]> = SmallVec::new();
     for (_, dim) in around {

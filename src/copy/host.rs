@@ -1,28 +1,27 @@
-//! Runs a plan over host memory, on the calling thread.
+//! Runs a plan over host memory, a large one on a few threads (`threads`).
 //!
 //! The caller proves that both ranges are there and do not overlap; memory that C
 //! can reach at the same time is never made a reference, so everything is done
 //! through raw pointers. [`run_slices`] is the checked door for Rust.
 //!
 //! A plan is walked as rows: the innermost dimension is a loop of its own, chosen by
-//! the plan's form, and an odometer over the other dimensions calls it. Expanded copies larger
-//! than the caches write past them (`lines`), and transposes go through blocks
-//! (`transpose`).
+//! the plan's form, and an odometer over the other dimensions calls it. Copies larger than
+//! the caches write past them (`lines`), and transposes go through blocks (`transpose`).
 #![allow(unsafe_code)]
 
 use super::plan::{CopyPlan, Dim, Form};
 use crate::error::{Error, Result};
 use crate::layout::MAX_DIMS;
-use lines::{Lines, ROOM};
+use lines::{Ahead, LINE, Lines, ROOM};
 use std::ptr::copy_nonoverlapping;
 use transpose::transpose;
 
 mod lines;
+mod threads;
 mod transpose;
 
-/// A copy of more bytes than this, from a source that an expansion repeats and the
-/// caches hold, writes past them: it is twice as fast. Where as much is read as written
-/// it gains nothing.
+/// A copy of more bytes than this to one range writes past the caches: the range does not
+/// stay in them, so that what it had before would be read for nothing.
 const STREAM_BYTES: u64 = 16 << 20;
 
 /// Copies between two byte slices.
@@ -57,26 +56,50 @@ pub unsafe fn run(plan: &CopyPlan, dst: *mut u8, src: *const u8) {
     if plan.form() == Form::Empty {
         return;
     }
-    // SAFETY: the first byte of each side lies inside its range.
-    let at = unsafe { At { dst: dst.add(plan.dst() as usize), src: src.add(plan.src() as usize) } };
-    let run = plan.run() as usize;
     let large = plan.bytes() >= STREAM_BYTES;
-    let stream = large && plan.src_end() - plan.src() <= STREAM_BYTES / 4 && plan.is_packed();
+    if large {
+        // SAFETY: the caller's promise.
+        unsafe { threads::run(plan, At { dst, src }, threads::available()) }
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { on_this_thread(plan, At { dst, src }, large) }
+    }
+}
+
+/// Copies; `start` is the start of the two memories. A `large` copy, or a part of one, does
+/// not fill the caches with what it writes.
+///
+/// # Safety
+/// As [`run`].
+unsafe fn on_this_thread(plan: &CopyPlan, start: At, large: bool) {
+    // SAFETY: the first byte of each side lies inside its range.
+    let at = unsafe {
+        At { dst: start.dst.add(plan.dst() as usize), src: start.src.add(plan.src() as usize) }
+    };
+    let run = plan.run() as usize;
+    let stream = large && plan.is_packed();
+    // A source that an expansion repeats stays in the caches.
+    let repeats = stream && plan.src_end() - plan.src() <= STREAM_BYTES / 4;
     let dims = plan.dims();
     // SAFETY: what each of these may touch is what the plan's dimensions and run
     // reach from its first elements, which is the caller's promise.
     unsafe {
         match plan.form() {
             Form::Empty => {}
+            Form::Contiguous if stream => {
+                lines::store_range(at.dst, at.src, run);
+                lines::fence();
+            }
             Form::Contiguous => copy_nonoverlapping(at.src, at.dst, run),
-            Form::Runs if stream => stream_runs(dims, run, at),
+            Form::Runs if repeats => stage_runs(dims, run, at),
+            Form::Runs if stream && is_best_streamed(dims, run, at) => stream_runs(dims, run, at),
             Form::Runs => runs(dims, run, at),
             Form::Splat | Form::Elements => match run {
-                1 => elements::<u8>(dims, at, stream),
-                2 => elements::<u16>(dims, at, stream),
-                4 => elements::<u32>(dims, at, stream),
-                8 => elements::<u64>(dims, at, stream),
-                _ => elements::<u128>(dims, at, stream),
+                1 => elements::<u8, 64>(dims, at, stream, repeats),
+                2 => elements::<u16, 32>(dims, at, stream, repeats),
+                4 => elements::<u32, 16>(dims, at, stream, repeats),
+                8 => elements::<u64, 8>(dims, at, stream, repeats),
+                _ => elements::<u128, 4>(dims, at, stream, repeats),
             },
             Form::Transpose { axis } => match run {
                 1 => transpose::<u8, 64>(dims, axis, at, large),
@@ -169,11 +192,39 @@ unsafe fn ends<T: Copy>(at: At, run: usize) {
     }
 }
 
-/// Runs to one contiguous range, past the caches.
+/// Whether runs of whole lines are copied faster past the caches than row by row. They are
+/// where the processor does not guess by itself what is read next: about 256 bytes, and
+/// runs that are more than a page apart, but for long ones. There it gains up to a quarter;
+/// for halves of rows of 256, 1024 and 16384 bytes it loses as much.
+fn is_best_streamed(dims: &[Dim], run: usize, at: At) -> bool {
+    const PAGE: u64 = 4096;
+    let far = dims.last().is_some_and(|inner| inner.src >= PAGE);
+    lines::is_whole(at.dst, run) && (matches!(run, 129..=256) || (far && run < PAGE as usize))
+}
+
+/// Runs of whole lines to one range of whole lines, past the caches.
 ///
 /// # Safety
 /// As [`runs`].
 unsafe fn stream_runs(dims: &[Dim], run: usize, at: At) {
+    let Some(&inner) = dims.last() else { return };
+    let ahead = Ahead::new(run, inner);
+    walk(dims, at, |at| {
+        for done in (0..run).step_by(LINE) {
+            ahead.fetch(at.src, done);
+            // SAFETY: a line of this run; all runs together are the destination, so that as
+            // its start and the run are whole lines, this is one.
+            unsafe { lines::store_line(at.dst.add(done), at.src.add(done)) }
+        }
+    });
+    lines::fence();
+}
+
+/// Runs to one contiguous range, past the caches, by way of a buffer.
+///
+/// # Safety
+/// As [`runs`].
+unsafe fn stage_runs(dims: &[Dim], run: usize, at: At) {
     let mut lines = Lines::new(at.dst);
     walk(dims, at, |at| {
         let mut done = 0;
@@ -197,8 +248,14 @@ const SHORT_ROW: u64 = 8;
 
 /// # Safety
 /// A `T` may be copied at every index of `dims` from `at`; to one contiguous range
-/// past the caches where `stream`.
-unsafe fn elements<T: Copy + Default>(dims: &[Dim], at: At, stream: bool) {
+/// past the caches where `stream`, its source in them where it `repeats`. `B` are a line.
+unsafe fn elements<T: Copy + Default, const B: usize>(
+    dims: &[Dim],
+    at: At,
+    stream: bool,
+    repeats: bool,
+) {
+    const { assert!(B * size_of::<T>() == LINE) }
     let mut reordered = [Dim::default(); MAX_DIMS];
     let Some(copy) = reordered.get_mut(..dims.len()) else { return };
     copy.copy_from_slice(dims);
@@ -217,9 +274,14 @@ unsafe fn elements<T: Copy + Default>(dims: &[Dim], at: At, stream: bool) {
         (inner.size as usize, (inner.dst / width) as usize, (inner.src / width) as usize);
     // SAFETY: each loop copies the `n` elements of one row, at the row's strides.
     match (d, s) {
-        (1, _) if stream && long => unsafe { stream_rows::<T>(outer, n, s, at) },
+        // Elements of less than a word are gathered more slowly than they are stored.
+        (1, 2) if stream && width >= 4 && lines::is_whole(at.dst, n * size_of::<T>()) => unsafe {
+            walk(outer, at, |at| every_second::<T, B, true>(at, n));
+            lines::fence();
+        },
+        (1, _) if repeats && long => unsafe { stream_rows::<T, B>(outer, n, s, at) },
         (1, 0) => walk(outer, at, |at| unsafe { splat::<T>(at, n) }),
-        (1, 2) => walk(outer, at, |at| unsafe { every_second::<T>(at, n) }),
+        (1, 2) => walk(outer, at, |at| unsafe { every_second::<T, B, false>(at, n) }),
         (1, _) => walk(outer, at, |at| unsafe { row::<T>(at, n, 1, s) }),
         (_, 1) => walk(outer, at, |at| unsafe { row::<T>(at, n, d, 1) }),
         (_, _) => walk(outer, at, |at| unsafe { row::<T>(at, n, d, s) }),
@@ -231,7 +293,12 @@ unsafe fn elements<T: Copy + Default>(dims: &[Dim], at: At, stream: bool) {
 ///
 /// # Safety
 /// As [`elements`], of every row.
-unsafe fn stream_rows<T: Copy + Default>(outer: &[Dim], n: usize, s: usize, at: At) {
+unsafe fn stream_rows<T: Copy + Default, const B: usize>(
+    outer: &[Dim],
+    n: usize,
+    s: usize,
+    at: At,
+) {
     let mut lines = Lines::new(at.dst);
     walk(outer, at, |at| {
         let mut done = 0;
@@ -243,7 +310,7 @@ unsafe fn stream_rows<T: Copy + Default>(outer: &[Dim], n: usize, s: usize, at: 
                 let at = At { dst: lines.room(), src: at.src.cast::<T>().add(done * s).cast() };
                 match s {
                     0 => splat::<T>(at, count),
-                    2 => every_second::<T>(at, count),
+                    2 => every_second::<T, B, false>(at, count),
                     _ => row::<T>(at, count, 1, s),
                 }
                 lines.added(count * size_of::<T>());
@@ -257,20 +324,26 @@ unsafe fn stream_rows<T: Copy + Default>(outer: &[Dim], n: usize, s: usize, at: 
 
 /// # Safety
 /// `n` elements may be written from `at.dst` on, and every second one read from `at.src`.
+/// `at.dst` is the start of a line where `STREAM`.
 #[inline(always)]
-unsafe fn every_second<T: Copy + Default>(at: At, n: usize) {
-    const AT_ONCE: usize = 32;
+unsafe fn every_second<T: Copy + Default, const B: usize, const STREAM: bool>(at: At, n: usize) {
     let mut done = 0;
     // The last element of a row has no neighbour that may be read as well.
-    while done + AT_ONCE < n {
-        let from = at.src.cast::<[[T; 2]; AT_ONCE]>();
-        // SAFETY: these elements and the ones between them, with at least one after.
+    while done + B < n {
+        let from = at.src.cast::<[[T; 2]; B]>();
+        // SAFETY: these elements and the ones between them, with at least one after; as many
+        // fill a line.
         unsafe {
             let pairs = from.byte_add(2 * done * size_of::<T>()).read_unaligned();
             let first = pairs.map(|pair| pair[0]);
-            at.dst.cast::<T>().add(done).cast::<[T; AT_ONCE]>().write_unaligned(first);
+            let to = at.dst.cast::<T>().add(done);
+            if STREAM {
+                lines::store_line(to.cast(), first.as_ptr().cast());
+            } else {
+                to.cast::<[T; B]>().write_unaligned(first);
+            }
         }
-        done += AT_ONCE;
+        done += B;
     }
     // SAFETY: the rest of the row.
     unsafe {

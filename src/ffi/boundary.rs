@@ -7,7 +7,7 @@
 //! can be known of a pointer that C passed.
 
 use crate::error::{Error, Result, panic_text};
-use crate::layout::{Layout, MAX_DIMS, contiguous_strides};
+use crate::layout::{Checked, MAX_DIMS, contiguous_strides};
 use crate::runtime::check_fork;
 use crate::tensor::DeviceType;
 use std::borrow::Cow;
@@ -145,10 +145,17 @@ fn misaligned(name: &'static str, address: usize, align: usize) -> Error {
 }
 
 /// A rank that came from C.
+#[inline]
 fn rank(ndim: i64) -> Result<usize> {
-    usize::try_from(ndim).ok().filter(|&rank| rank <= MAX_DIMS).ok_or_else(|| {
-        Error::invalid("ndim", ndim, format!("a tensor has 0 to {MAX_DIMS} dimensions"))
-    })
+    match usize::try_from(ndim) {
+        Ok(rank) if rank <= MAX_DIMS => Ok(rank),
+        _ => Err(wrong_rank(ndim)),
+    }
+}
+
+#[cold]
+fn wrong_rank(ndim: i64) -> Error {
+    Error::invalid("ndim", ndim, format!("a tensor has 0 to {MAX_DIMS} dimensions"))
 }
 
 /// `rank` integers at `pointer`, which may be null only where there are none.
@@ -156,6 +163,7 @@ fn rank(ndim: i64) -> Result<usize> {
 /// # Safety
 /// A pointer that is not null points to that many integers, which nothing writes
 /// while the result is in use.
+#[inline]
 unsafe fn integers<'a>(name: &'static str, pointer: *const i64, rank: usize) -> Result<&'a [i64]> {
     if rank == 0 {
         return Ok(&[]);
@@ -175,6 +183,7 @@ unsafe fn integers<'a>(name: &'static str, pointer: *const i64, rank: usize) -> 
 /// # Safety
 /// Pointers that are not null point to `ndim` integers each, which nothing writes
 /// during the call.
+#[inline]
 pub(crate) unsafe fn with_dims<R>(
     ndim: i64,
     sizes: *const i64,
@@ -193,18 +202,21 @@ pub(crate) unsafe fn with_dims<R>(
     body(sizes, strides)
 }
 
-/// The layout that C describes; the offset is in elements.
+/// Runs `body` on the layout that C describes; the offset is in elements.
 ///
 /// # Safety
 /// As [`with_dims`].
-pub(crate) unsafe fn layout(
+#[inline]
+pub(crate) unsafe fn with_layout<R>(
     ndim: i64,
     sizes: *const i64,
     strides: *const i64,
     offset: i64,
-) -> Result<Layout> {
+    body: impl FnOnce(&Checked<'_>) -> Result<R>,
+) -> Result<R> {
+    let checked = |sizes: &[i64], strides: &[i64]| body(&Checked::new(sizes, strides, offset)?);
     // SAFETY: by this function's contract.
-    unsafe { with_dims(ndim, sizes, strides, |sizes, strides| Layout::new(sizes, strides, offset)) }
+    unsafe { with_dims(ndim, sizes, strides, checked) }
 }
 
 /// Contiguous strides are made of sizes, so that these have to be sane before.
@@ -343,6 +355,9 @@ mod tests {
         // SAFETY: the pointers that are not null point to two integers, and no call
         // that would read more gets as far as reading.
         unsafe {
+            let layout = |ndim, sizes, strides, offset| {
+                with_layout(ndim, sizes, strides, offset, |layout| Ok(layout.layout()))
+            };
             assert_eq!(layout(2, at, null, 0).unwrap().strides(), [3, 1]);
             assert_eq!(layout(0, null, null, 4).unwrap().offset(), 4);
             for (ndim, sizes) in [(-1, at), (17, at), (1, null), (i64::MAX, at)] {
@@ -353,7 +368,7 @@ mod tests {
         }
         let negative = [-1i64];
         // SAFETY: one integer.
-        let error = unsafe { layout(1, negative.as_ptr(), null, 0) }.unwrap_err();
+        let error = unsafe { with_layout(1, negative.as_ptr(), null, 0, |_| Ok(())) }.unwrap_err();
         assert!(error.to_string().contains("[-1]"), "{error}");
     }
 

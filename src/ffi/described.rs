@@ -101,12 +101,11 @@ impl Described<'_> {
         }
     }
 
-    /// Sizes that live as long as the handle (its tensor has them); an ETensor's until
-    /// the thread's next call. C's prototype has no `const`, and callers do not write.
+    /// Sizes that live as long as the handle; an ETensor's until the thread's next call.
     #[inline]
     pub(super) fn sizes(&self) -> *mut i64 {
         match self {
-            Described::Own(slot) => slot.tensor().layout().sizes().as_ptr().cast_mut(),
+            Described::Own(slot) => slot.sizes(),
             Described::Foreign(foreign) => keep(&SIZES, foreign.layout.sizes()),
         }
     }
@@ -115,7 +114,7 @@ impl Described<'_> {
     #[inline]
     pub(super) fn strides(&self) -> *mut i64 {
         match self {
-            Described::Own(slot) => slot.tensor().layout().strides().as_ptr().cast_mut(),
+            Described::Own(slot) => slot.strides(),
             Described::Foreign(foreign) => keep(&STRIDES, foreign.layout.strides()),
         }
     }

@@ -4,7 +4,8 @@
 //! a [`TensorImpl`]. The layout is the same from ExecuTorch v0.4 to v1.5; users'
 //! builds check it by `include/aoti_wgpu_executorch.h`.
 
-use crate::layout::{Layout, MAX_DIMS};
+use crate::dtype::DType;
+use crate::layout::{INLINE_DIMS, Layout, MAX_DIMS};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicPtr;
@@ -37,6 +38,17 @@ pub(super) struct Arrays {
     sizes_and_strides: [i32; 2 * MAX_DIMS],
 }
 
+/// Every dimension in its own place.
+const IN_ORDER: [u8; MAX_DIMS] = {
+    let mut order = [0; MAX_DIMS];
+    let mut d = 0;
+    while d < MAX_DIMS {
+        order[d] = d as u8;
+        d += 1;
+    }
+    order
+};
+
 const _: () = {
     assert!(size_of::<TensorImpl>() == 64);
     assert!(std::mem::offset_of!(TensorImpl, data) == 24);
@@ -61,6 +73,29 @@ impl TensorImpl {
             device_index: 0,
         }
     }
+
+    /// Of a tensor of this layout, whose sizes and strides `arrays` keeps.
+    #[inline]
+    pub(super) fn describing(
+        layout: &Layout,
+        dtype: DType,
+        data: *mut c_void,
+        arrays: &mut Arrays,
+    ) -> Self {
+        let (sizes, strides, dim_order) = arrays.describe(layout);
+        TensorImpl {
+            sizes,
+            dim_order,
+            strides,
+            data: data.into(),
+            // At most 2^63 - 1, as a layout guarantees.
+            dim: layout.rank() as isize,
+            numel: layout.numel() as isize,
+            numel_bound: layout.numel() as usize,
+            scalar_type: dtype as i8,
+            ..TensorImpl::empty()
+        }
+    }
 }
 
 impl Arrays {
@@ -69,26 +104,51 @@ impl Arrays {
     #[inline]
     pub(super) fn describe(&mut self, layout: &Layout) -> (*mut i32, *mut i32, *mut u8) {
         // A layout's rank is at most `MAX_DIMS`, and its fields fit in 31 bits.
-        let rank = layout.rank().min(MAX_DIMS);
-        let (sizes, strides) = self.sizes_and_strides.split_at_mut(rank);
-        let mut ordered = true;
-        let mut previous = i64::MAX;
-        let fields = layout.sizes().iter().zip(layout.strides());
-        let to = sizes.iter_mut().zip(strides.iter_mut()).zip(self.dim_order.iter_mut());
-        for (d, ((&size, &stride), ((to_size, to_stride), to_order))) in fields.zip(to).enumerate()
-        {
-            *to_size = size as i32;
-            *to_stride = stride as i32;
-            *to_order = d as u8;
-            ordered &= stride <= previous;
-            previous = stride;
+        match layout.few() {
+            Some(fields) => self.describe_few(layout, fields),
+            None => self.describe_many(layout),
         }
-        if !ordered && let Some(order) = self.dim_order.get_mut(..rank) {
-            let strides = layout.strides();
+    }
+
+    /// All of the places at once, the unused ones too: no loop has to know the rank.
+    #[inline]
+    fn describe_few(
+        &mut self,
+        layout: &Layout,
+        (sizes, strides): (&[i64; INLINE_DIMS], &[i64; INLINE_DIMS]),
+    ) -> (*mut i32, *mut i32, *mut u8) {
+        let (to_sizes, rest) = self.sizes_and_strides.split_at_mut(INLINE_DIMS);
+        let (to_strides, _) = rest.split_at_mut(INLINE_DIMS);
+        to_sizes.copy_from_slice(&sizes.map(|size| size as i32));
+        to_strides.copy_from_slice(&strides.map(|stride| stride as i32));
+        self.dim_order = IN_ORDER;
+        // Unused strides are 0 and so in order.
+        let ordered = strides.array_windows().fold(true, |all, [a, b]| all & (b <= a));
+        if !ordered {
+            self.sort(layout);
+        }
+        let (sizes, rest) = self.sizes_and_strides.split_at_mut(INLINE_DIMS);
+        (sizes.as_mut_ptr(), rest.as_mut_ptr(), self.dim_order.as_mut_ptr())
+    }
+
+    fn describe_many(&mut self, layout: &Layout) -> (*mut i32, *mut i32, *mut u8) {
+        let rank = layout.rank().min(MAX_DIMS);
+        self.dim_order = IN_ORDER;
+        self.sort(layout);
+        let (sizes, strides) = self.sizes_and_strides.split_at_mut(rank);
+        sizes.iter_mut().zip(layout.sizes()).for_each(|(to, &size)| *to = size as i32);
+        strides.iter_mut().zip(layout.strides()).for_each(|(to, &stride)| *to = stride as i32);
+        (sizes.as_mut_ptr(), strides.as_mut_ptr(), self.dim_order.as_mut_ptr())
+    }
+
+    /// Orders the dimensions, which are in their own order so far, by falling stride.
+    #[cold]
+    fn sort(&mut self, layout: &Layout) {
+        let strides = layout.strides();
+        if let Some(order) = self.dim_order.get_mut(..strides.len()) {
             // Stable: dimensions of equal stride keep their places.
             order.sort_by_key(|&d| std::cmp::Reverse(strides.get(usize::from(d)).copied()));
         }
-        (sizes.as_mut_ptr(), strides.as_mut_ptr(), self.dim_order.as_mut_ptr())
     }
 }
 

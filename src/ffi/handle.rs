@@ -4,6 +4,7 @@
 //! handle, an address within one, and (where ETensors are not accepted) any other
 //! address are refused without being read.
 
+use super::deferred;
 use super::models;
 use super::slab::{self, Place};
 use super::slot::{LiveSlot, Slot, State};
@@ -37,6 +38,14 @@ pub(super) fn new(tensor: Option<Tensor>) -> Result<AtenTensorHandle> {
     Ok(std::ptr::from_ref(slot).cast_mut().cast())
 }
 
+/// A new handle that `fill` makes a deferred one.
+pub(super) fn new_deferred(fill: impl FnOnce(&Slot)) -> Result<AtenTensorHandle> {
+    let slot = slab::take()?;
+    slot.set_owner(models::owner_of_tensor());
+    fill(slot);
+    Ok(std::ptr::from_ref(slot).cast_mut().cast())
+}
+
 /// Ends a handle; null is none and fine.
 ///
 /// # Errors
@@ -47,7 +56,11 @@ pub(super) fn remove(argument: &'static str, handle: AtenTensorHandle) -> Result
         return Ok(());
     }
     let slot = slot(argument, handle)?;
-    let Some(tensor) = slot.clear() else {
+    let ended = match slot.state() {
+        State::Deferred => deferred::give_up(slot, || slot.clear()),
+        _ => slot.clear(),
+    };
+    let Some(tensor) = ended else {
         return Err(refuse(argument, handle, slot.state()));
     };
     slab::give(slot);
@@ -66,7 +79,11 @@ pub(super) fn rebind(
     tensor: Option<Tensor>,
 ) -> Result<()> {
     let slot = slot(argument, handle)?;
-    match slot.rebind(tensor) {
+    let rebound = match slot.state() {
+        State::Deferred => deferred::give_up(slot, || slot.rebind(tensor)),
+        _ => slot.rebind(tensor),
+    };
+    match rebound {
         Ok(old) => {
             drop(old);
             Ok(())
@@ -82,6 +99,14 @@ pub(super) fn rebind(
 /// defined.
 #[inline]
 pub(super) fn own<'a>(argument: &'static str, handle: AtenTensorHandle) -> Result<LiveSlot<'a>> {
+    match known(handle) {
+        Some(live) => Ok(live),
+        None => own_otherwise(argument, handle),
+    }
+}
+
+#[cold]
+fn own_otherwise<'a>(argument: &'static str, handle: AtenTensorHandle) -> Result<LiveSlot<'a>> {
     own_or_foreign(argument, handle)?.ok_or_else(|| refuse_place(argument, handle, &Place::Outside))
 }
 
@@ -98,11 +123,17 @@ pub(super) fn own_or_foreign<'a>(
     match slab::find(handle.addr()) {
         Place::Slot(slot) => match slot.live() {
             Some(live) => Ok(Some(live)),
-            None => Err(refuse(argument, handle, slot.state())),
+            None => settled(argument, handle, slot).map(Some),
         },
         Place::Outside if !handle.is_null() => Ok(None),
         place => Err(refuse_place(argument, handle, &place)),
     }
+}
+
+/// A tensor of this library, of those that are found at once: `None` says nothing.
+#[inline(always)]
+pub(super) fn known<'a>(handle: AtenTensorHandle) -> Option<LiveSlot<'a>> {
+    slab::find_first(handle.addr())?.live()
 }
 
 /// A tensor of this library, or `None` for a handle that is not defined.
@@ -116,9 +147,9 @@ pub(super) fn maybe_defined<'a>(
     let slot = slot(argument, handle)?;
     match slot.state() {
         State::Undefined => Ok(None),
-        state => match slot.live() {
+        _ => match slot.live() {
             Some(live) => Ok(Some(live.tensor())),
-            None => Err(refuse(argument, handle, state)),
+            None => settled(argument, handle, slot).map(|live| Some(live.tensor())),
         },
     }
 }
@@ -142,6 +173,16 @@ fn slot(argument: &'static str, handle: AtenTensorHandle) -> Result<&'static Slo
     }
 }
 
+/// The tensor of a slot that was not live; made now, where that was deferred.
+#[cold]
+fn settled<'a>(
+    argument: &'static str,
+    handle: AtenTensorHandle,
+    slot: &'a Slot,
+) -> Result<LiveSlot<'a>> {
+    deferred::settle(slot)?.ok_or_else(|| refuse(argument, handle, slot.state()))
+}
+
 #[cold]
 fn refuse_place(argument: &'static str, handle: AtenTensorHandle, place: &Place) -> Error {
     if handle.is_null() {
@@ -159,7 +200,7 @@ fn refuse(argument: &'static str, handle: AtenTensorHandle, state: State) -> Err
     let reason = match state {
         State::Undefined => "the tensor is not defined",
         State::Busy => "another thread is deleting or rebinding this handle",
-        State::Dead | State::Live => "this handle was deleted, or never made",
+        State::Dead | State::Live | State::Deferred => "this handle was deleted, or never made",
     };
     Error::invalid(argument, format_args!("{handle:p}"), reason)
 }

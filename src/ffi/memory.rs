@@ -8,9 +8,8 @@ use super::handle::{self, insert};
 use super::{AOTITorchError, AtenTensorHandle, models};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::layout::Layout;
 use crate::runtime::{Runtime, check_fork};
-use crate::tensor::{DeviceType, Tensor};
+use crate::tensor::Tensor;
 use std::ffi::c_void;
 
 noted! {
@@ -27,12 +26,15 @@ noted! {
         out: *mut AtenTensorHandle,
     ) -> AOTITorchError {
         produce("out", out, || {
-            // SAFETY: the header's contract.
-            let layout = unsafe { boundary::layout(ndim, sizes, strides, storage_offset) }?;
-            let dtype = DType::from_code(dtype)?;
-            let device = boundary::device(device_type, device_index)?;
-            // SAFETY: the header's contract: the memory outlives the tensor.
-            insert(unsafe { blob(data, layout, dtype, device) }?)
+            // SAFETY: the header's contract; the memory outlives the tensor.
+            let tensor = unsafe {
+                boundary::with_layout(ndim, sizes, strides, storage_offset, |layout| {
+                    let dtype = DType::from_code(dtype)?;
+                    let device = boundary::device(device_type, device_index)?;
+                    Runtime::global().blob_of(data.cast(), layout, dtype, device)
+                })
+            }?;
+            insert(tensor)
         })
     }
 }
@@ -75,26 +77,6 @@ noted! {
     }
 }
 
-/// # Safety
-/// As [`Runtime::blob`].
-unsafe fn blob(
-    data: *mut c_void,
-    layout: Layout,
-    dtype: DType,
-    device: DeviceType,
-) -> Result<Tensor> {
-    let bytes = layout.end_bytes(dtype.size())?;
-    if u64::try_from(data.addr()).is_ok_and(|start| start.checked_add(bytes).is_none()) {
-        return Err(Error::invalid(
-            "data",
-            format_args!("{data:p}"),
-            format!("{bytes} bytes from there pass the end of the address space"),
-        ));
-    }
-    // SAFETY: by this function's contract.
-    unsafe { Runtime::global().blob(data.cast(), layout, dtype, device) }
-}
-
 noted! {
     /// A tensor that owns new memory.
     pub unsafe extern "C" fn aoti_torch_empty_strided(
@@ -108,10 +90,14 @@ noted! {
     ) -> AOTITorchError {
         produce("out", out, || {
             // SAFETY: the header's contract.
-            let layout = unsafe { boundary::layout(ndim, sizes, strides, 0) }?;
-            let dtype = DType::from_code(dtype)?;
-            let device = boundary::device(device_type, device_index)?;
-            insert(Runtime::global().empty(layout, dtype, device)?)
+            let tensor = unsafe {
+                boundary::with_layout(ndim, sizes, strides, 0, |layout| {
+                    let dtype = DType::from_code(dtype)?;
+                    let device = boundary::device(device_type, device_index)?;
+                    Runtime::global().empty_of(layout, dtype, device)
+                })
+            }?;
+            insert(tensor)
         })
     }
 }

@@ -20,6 +20,7 @@ mod boundary;
 mod caller;
 pub mod constants;
 pub mod debug;
+mod deferred;
 #[cfg(all(feature = "executorch", unix))]
 mod delegate;
 mod described;

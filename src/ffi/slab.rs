@@ -15,10 +15,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Slots of the first slab; each further one has twice as many.
-const FIRST_SLAB: usize = 1024;
+/// Slots of the first slab, where a look-up is the quickest; each further one has twice as
+/// many.
+const FIRST_SLAB: usize = 4096;
 /// Enough for four tebibytes of slots.
-const MAX_SLABS: usize = 24;
+const MAX_SLABS: usize = 22;
 /// Slots that a thread takes or gives at once.
 const BATCH: usize = 32;
 /// Dead slots that are kept back before the oldest of them is cut again.
@@ -74,23 +75,51 @@ fn slots_of(slab: usize) -> usize {
 /// What lies at this address. Lock-free.
 #[inline]
 pub(super) fn find(address: usize) -> Place {
-    for (slab, base) in SLABS.bases.iter().enumerate() {
-        let base = base.load(Ordering::Acquire);
-        if base.is_null() {
-            break;
-        }
-        let offset = address.wrapping_sub(base.addr());
-        if offset < slots_of(slab) * SLOT_BYTES {
-            if !offset.is_multiple_of(SLOT_BYTES) {
-                return Place::Inside;
-            }
-            // SAFETY: the offset is within the slab, which lives as long as the
-            // process, and at the start of one of its slots. Zeroed memory is a valid
-            // dead slot, and slots are changed through their own cells only.
-            return Place::Slot(unsafe { &*base.byte_add(offset) });
+    // Nearly all handles lie in the first slab; the others are looked at out of line.
+    match find_in(0, address) {
+        Some(place) => place,
+        None => find_in_later(address),
+    }
+}
+
+/// The slot at this address, if that is in the first slab; `None` says nothing.
+#[inline(always)]
+pub(super) fn find_first(address: usize) -> Option<&'static Slot> {
+    match find_in(0, address) {
+        Some(Place::Slot(slot)) => Some(slot),
+        _ => None,
+    }
+}
+
+#[inline(never)]
+fn find_in_later(address: usize) -> Place {
+    for slab in 1..MAX_SLABS {
+        if let Some(place) = find_in(slab, address) {
+            return place;
         }
     }
     Place::Outside
+}
+
+/// What lies at this address, if this slab decides that: it holds it, or is not there, and
+/// then no later one is.
+#[inline(always)]
+fn find_in(slab: usize, address: usize) -> Option<Place> {
+    let base = SLABS.bases.get(slab)?.load(Ordering::Acquire);
+    if base.is_null() {
+        return Some(Place::Outside);
+    }
+    let offset = address.wrapping_sub(base.addr());
+    if offset >= slots_of(slab) * SLOT_BYTES {
+        return None;
+    }
+    if !offset.is_multiple_of(SLOT_BYTES) {
+        return Some(Place::Inside);
+    }
+    // SAFETY: the offset is within the slab, which lives as long as the process, and at
+    // the start of one of its slots. Zeroed memory is a valid dead slot, and slots are
+    // changed through their own cells only.
+    Some(Place::Slot(unsafe { &*base.byte_add(offset) }))
 }
 
 /// Runs `body` on every slot, dead ones too.
@@ -233,16 +262,18 @@ impl Cache {
     #[cold]
     fn refill(&mut self) -> Result<Free> {
         let mut shared = lock();
-        let first = shared.next()?;
-        for _ in 1..BATCH {
-            match shared.next() {
-                Ok(free) => self.fresh.push(free),
-                Err(_) => break,
-            }
-        }
         // The last is taken first: the order of the queue is kept.
-        self.fresh.reverse();
-        Ok(first)
+        if shared.dead.len() >= QUARANTINE + BATCH {
+            self.fresh.extend(shared.dead.drain(..BATCH).rev());
+        } else {
+            let first = shared.next()?;
+            let rest = (1..BATCH).map_while(|_| shared.next().ok());
+            self.fresh.extend(rest);
+            self.fresh.reverse();
+            return Ok(first);
+        }
+        drop(shared);
+        self.fresh.pop().ok_or_else(no_slab)
     }
 
     #[inline]
@@ -337,7 +368,7 @@ mod tests {
 
     #[test]
     fn many_slots_grow_into_more_slabs() {
-        let slots: Vec<_> = (0..4 * FIRST_SLAB).map(|_| take().unwrap()).collect();
+        let slots: Vec<_> = (0..2 * FIRST_SLAB).map(|_| take().unwrap()).collect();
         let addresses: std::collections::HashSet<_> =
             slots.iter().map(|slot| std::ptr::from_ref(*slot).addr()).collect();
         assert_eq!(addresses.len(), slots.len());

@@ -8,6 +8,7 @@
 use super::etensor::{Arrays, TensorImpl};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::layout::Layout;
 use crate::tensor::{DeviceType, Tensor};
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -21,6 +22,7 @@ const DEAD: u32 = 0;
 const LIVE: u32 = 1;
 const UNDEFINED: u32 = 2;
 const BUSY: u32 = 3;
+const DEFERRED: u32 = 4;
 
 /// What a handle is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub(super) enum State {
     Undefined,
     /// Being changed by another thread.
     Busy,
+    /// A tensor that is made when it is asked for: see [`super::deferred`].
+    Deferred,
 }
 
 impl State {
@@ -41,6 +45,7 @@ impl State {
             LIVE => State::Live,
             UNDEFINED => State::Undefined,
             BUSY => State::Busy,
+            DEFERRED => State::Deferred,
             _ => State::Dead,
         }
     }
@@ -66,12 +71,17 @@ pub(super) struct Slot {
     dtype: UnsafeCell<MaybeUninit<DType>>,
     device: UnsafeCell<MaybeUninit<DeviceType>>,
     arrays: UnsafeCell<Arrays>,
+    /// Where the tensor's layout has its sizes and its strides: what the getters answer.
+    sizes: UnsafeCell<*mut i64>,
+    strides: UnsafeCell<*mut i64>,
     tensor: UnsafeCell<MaybeUninit<Tensor>>,
 }
 
 const _: () = {
     assert!(std::mem::offset_of!(Front, tensor_impl) == 8);
     assert!(std::mem::offset_of!(Slot, front) == 0);
+    // A power of two, so that telling the start of a slot needs no division.
+    assert!(SLOT_BYTES == 256);
 };
 
 // SAFETY: all but the atomics is written only by the one thread that made the slot busy,
@@ -92,7 +102,7 @@ impl Slot {
 
     /// Whether there is a handle here, defined or not.
     pub(super) fn is_handle(&self) -> bool {
-        matches!(self.state(), State::Live | State::Undefined)
+        matches!(self.state(), State::Live | State::Undefined | State::Deferred)
     }
 
     /// Says who makes the handle, before a dead slot is filled.
@@ -119,6 +129,16 @@ impl Slot {
         // SAFETY: the caller holds the dead slot alone, and it has no tensor.
         unsafe { self.write(tensor) };
         self.state.store(state, Ordering::Release);
+    }
+
+    /// Makes a dead slot, which the caller holds, a handle to a tensor that is yet to be
+    /// made; its ETensor describes it already, without data.
+    pub(super) fn fill_deferred(&self, layout: &Layout, dtype: DType) {
+        // SAFETY: the caller holds the dead slot alone.
+        let (front, arrays) = unsafe { (&mut *self.front.get(), &mut *self.arrays.get()) };
+        front.etensor = &raw const front.tensor_impl;
+        front.tensor_impl = TensorImpl::describing(layout, dtype, std::ptr::null_mut(), arrays);
+        self.state.store(DEFERRED, Ordering::Release);
     }
 
     /// Ends the handle. `None` where it is none (any more): of two threads that
@@ -148,7 +168,7 @@ impl Slot {
     fn take(&self) -> Option<Option<Tensor>> {
         let mut state = self.state.load(Ordering::Relaxed);
         loop {
-            if state != LIVE && state != UNDEFINED {
+            if !matches!(state, LIVE | UNDEFINED | DEFERRED) {
                 return None;
             }
             match self.state.compare_exchange_weak(
@@ -161,7 +181,7 @@ impl Slot {
                 Err(now) => state = now,
             }
         }
-        if state == UNDEFINED {
+        if state != LIVE {
             return Some(None);
         }
         // SAFETY: the slot was live, so it has a tensor; it is busy and this thread's
@@ -184,25 +204,16 @@ impl Slot {
         let address = tensor.known_address();
         let data: *mut c_void = std::ptr::with_exposed_provenance_mut(address.unwrap_or(0));
         let dtype = tensor.dtype();
-        let (sizes, strides, dim_order) = arrays.describe(layout);
-        front.tensor_impl = TensorImpl {
-            sizes,
-            dim_order,
-            strides,
-            data: data.into(),
-            // At most 2^63 - 1, as a layout guarantees.
-            dim: layout.rank() as isize,
-            numel: layout.numel() as isize,
-            numel_bound: layout.numel() as usize,
-            scalar_type: dtype as i8,
-            ..TensorImpl::empty()
-        };
+        front.tensor_impl = TensorImpl::describing(layout, dtype, data, arrays);
+        let (sizes, strides) = (layout.sizes().as_ptr(), layout.strides().as_ptr());
         let is_final = address.is_some() && !tensor.is_packed_view();
         self.data_is_final.store(is_final, Ordering::Relaxed);
         // SAFETY: as above; what a slot without a tensor holds needs no destructor.
         unsafe {
             (*self.dtype.get()).write(dtype);
             (*self.device.get()).write(tensor.device());
+            *self.sizes.get() = sizes.cast_mut();
+            *self.strides.get() = strides.cast_mut();
             (*self.tensor.get()).write(tensor);
         }
     }
@@ -223,6 +234,21 @@ impl<'a> LiveSlot<'a> {
     pub(super) fn tensor(self) -> &'a Tensor {
         // SAFETY: a live slot has a tensor, which is not written.
         unsafe { (*self.0.tensor.get()).assume_init_ref() }
+    }
+
+    /// Sizes, which live as long as the handle: the tensor has them. C's prototype has no
+    /// `const`, and callers do not write.
+    #[inline]
+    pub(super) fn sizes(self) -> *mut i64 {
+        // SAFETY: a live slot has them, and they are not written.
+        unsafe { *self.0.sizes.get() }
+    }
+
+    /// As [`LiveSlot::sizes`], of strides.
+    #[inline]
+    pub(super) fn strides(self) -> *mut i64 {
+        // SAFETY: a live slot has them, and they are not written.
+        unsafe { *self.0.strides.get() }
     }
 
     #[inline]

@@ -29,13 +29,19 @@ pub fn watch() {
 #[cfg(not(unix))]
 pub fn watch() {}
 
+/// Whether this process was forked from the one that opened its device.
+#[inline]
+pub fn in_child() -> bool {
+    IN_CHILD.load(Ordering::Relaxed)
+}
+
 /// Whether this process is the one that opened its device.
 ///
 /// # Errors
 /// [`Error::DeviceLost`] in a child that was forked afterwards.
 #[inline]
 pub fn check() -> Result<()> {
-    if IN_CHILD.load(Ordering::Relaxed) { Err(forked()) } else { Ok(()) }
+    if in_child() { Err(forked()) } else { Ok(()) }
 }
 
 #[cold]

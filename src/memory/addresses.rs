@@ -3,6 +3,7 @@
 use super::Block;
 use crate::error::{Error, Result};
 use crate::gpu::Reservation;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ const ALIGNMENT: usize = 256;
 pub struct DeviceAddresses {
     reservation: Reservation,
     /// Free ranges: first address to bytes.
-    free: BTreeMap<usize, usize>,
+    free: Mutex<BTreeMap<usize, usize>>,
 }
 
 impl DeviceAddresses {
@@ -46,7 +47,7 @@ impl DeviceAddresses {
     pub fn new(reservation: Reservation) -> Self {
         let start = reservation.start().next_multiple_of(ALIGNMENT);
         let len = reservation.len() - (start - reservation.start());
-        DeviceAddresses { reservation, free: BTreeMap::from([(start, len)]) }
+        DeviceAddresses { reservation, free: Mutex::new(BTreeMap::from([(start, len)])) }
     }
 
     /// Whether `address` is one of these, free or not.
@@ -64,7 +65,7 @@ impl DeviceAddresses {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] where the reservation has no such range left.
-    pub fn allocate(&mut self, bytes: u64) -> Result<usize> {
+    pub fn allocate(&self, bytes: u64) -> Result<usize> {
         let full = || Error::OutOfMemory {
             requested: bytes,
             reason: format!(
@@ -73,33 +74,34 @@ impl DeviceAddresses {
             ),
         };
         let span = Self::span(bytes).ok_or_else(full)?;
-        let (start, len) = self
-            .free
+        let mut free = self.free.lock();
+        let (start, len) = free
             .iter()
             .find(|&(_, &len)| len >= span)
             .map(|(&start, &len)| (start, len))
             .ok_or_else(full)?;
-        self.free.remove(&start);
+        free.remove(&start);
         if len > span {
-            self.free.insert(start + span, len - span);
+            free.insert(start + span, len - span);
         }
         Ok(start)
     }
 
     /// Gives back the address of a block of `bytes`.
-    pub fn release(&mut self, mut start: usize, bytes: u64) {
+    pub fn release(&self, mut start: usize, bytes: u64) {
         let Some(mut len) = Self::span(bytes) else { return };
-        if let Some((&before, &before_len)) = self.free.range(..start).next_back()
+        let mut free = self.free.lock();
+        if let Some((&before, &before_len)) = free.range(..start).next_back()
             && before + before_len == start
         {
-            self.free.remove(&before);
+            free.remove(&before);
             start = before;
             len += before_len;
         }
-        if let Some(after_len) = self.free.remove(&(start + len)) {
+        if let Some(after_len) = free.remove(&(start + len)) {
             len += after_len;
         }
-        self.free.insert(start, len);
+        free.insert(start, len);
     }
 }
 
@@ -109,8 +111,8 @@ mod tests {
 
     #[test]
     fn ranges_do_not_touch_and_join_again() {
-        let mut addresses = DeviceAddresses::new(Reservation::new(1 << 30).unwrap());
-        let whole = addresses.free.clone();
+        let addresses = DeviceAddresses::new(Reservation::new(1 << 30).unwrap());
+        let whole = addresses.free.lock().clone();
         let mut taken: Vec<_> =
             [1u64, 256, 257, 4096].map(|n| (addresses.allocate(n).unwrap(), n)).into();
         for (a, n) in &taken {
@@ -121,7 +123,7 @@ mod tests {
         for (a, n) in taken {
             addresses.release(a, n);
         }
-        assert_eq!(addresses.free, whole);
+        assert_eq!(*addresses.free.lock(), whole);
         assert!(matches!(addresses.allocate(1 << 40), Err(Error::OutOfMemory { .. })));
     }
 }

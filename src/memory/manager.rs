@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::gpu::{Buffer, BufferKind, Gpu, Reservation};
 use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// Address space for device memory, in bytes: far more than any device has.
@@ -51,17 +52,30 @@ pub struct Manager {
     addresses: RwLock<AddressMap>,
     /// The number of known blocks, so that a process without any skips the look-up.
     known: AtomicUsize,
-    device_addresses: Mutex<Option<DeviceAddresses>>,
+    device_addresses: OnceLock<DeviceAddresses>,
     limit: Option<u64>,
     /// Bytes of `mps` blocks, pooled ones too.
     allocated: AtomicU64,
     counts: Counts,
-    /// What the layer above does before host memory is no tensor's any more.
-    before_return: OnceLock<BeforeReturn>,
+    /// What the layer above does before host memory is no tensor's any more, and whether
+    /// there is anything to do.
+    before_return: OnceLock<(Arc<AtomicUsize>, BeforeReturn)>,
 }
 
 /// Called with the first address and the bytes of host memory, and whether it is the caller's.
 pub type BeforeReturn = Box<dyn Fn(usize, u64, bool) + Send + Sync>;
+
+/// What an address that somebody passed is.
+#[derive(Debug)]
+pub enum Place {
+    /// Among the bytes of a live storage, and so many bytes from its first.
+    Live(Arc<Storage>, u64),
+    /// One that this library hands out, and no live storage's: a reserved device address, or
+    /// one in a block that is in the pool or whose tensor ends before it.
+    Reserved,
+    /// Not this library's.
+    Outside,
+}
 
 impl std::fmt::Debug for Manager {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -77,7 +91,7 @@ impl Manager {
             pool: Mutex::new(Pool::new(pool_bytes)),
             addresses: RwLock::default(),
             known: AtomicUsize::new(0),
-            device_addresses: Mutex::default(),
+            device_addresses: OnceLock::new(),
             limit,
             allocated: AtomicU64::new(0),
             counts: Counts::default(),
@@ -85,9 +99,9 @@ impl Manager {
         }
     }
 
-    /// Sets what happens before a storage of host memory ends; once.
-    pub fn set_before_return(&self, hook: BeforeReturn) {
-        let _ = self.before_return.set(hook);
+    /// Sets what happens before a storage of host memory ends, where `due` is not 0; once.
+    pub fn set_before_return(&self, due: Arc<AtomicUsize>, hook: BeforeReturn) {
+        let _ = self.before_return.set((due, hook));
     }
 
     /// Says where `mps` memory comes from: a GPU, or the host. Once, before the first.
@@ -160,31 +174,30 @@ impl Manager {
         Arc::new(Storage::new(memory, bytes, device, self.clone()))
     }
 
-    /// The live storage whose bytes `address` lies among, and where in it. An address
-    /// one past the last byte belongs to nobody.
-    pub fn find(&self, address: usize) -> Option<(Arc<Storage>, u64)> {
-        if self.known.load(Relaxed) == 0 {
-            return None;
+    /// What lies at `address`. One past the last byte of a storage belongs to nobody.
+    pub fn find(&self, address: usize) -> Place {
+        if self.known.load(Relaxed) > 0
+            && let Some((owner, offset, within)) = self.block_at(address)
+        {
+            match owner {
+                Some(owner) if offset < owner.bytes => return Place::Live(owner, offset),
+                _ if within => return Place::Reserved,
+                _ => {}
+            }
         }
-        let (owner, start) = {
-            let addresses = self.addresses.read();
-            let block = addresses.find(address)?;
-            (block.owner.lock().upgrade()?, block.address)
-        };
-        let offset = (address - start) as u64;
-        (offset < owner.bytes).then_some((owner, offset))
+        match self.device_addresses.get() {
+            Some(addresses) if addresses.contains(address) => Place::Reserved,
+            _ => Place::Outside,
+        }
     }
 
-    /// Whether `address` is one that this library hands out, live or not: in reserved
-    /// device addresses, or in a block that is in the pool or that ends before it.
-    pub fn is_reserved(&self, address: usize) -> bool {
-        let in_block = self.known.load(Relaxed) > 0
-            && self
-                .addresses
-                .read()
-                .find(address)
-                .is_some_and(|block| ((address - block.address) as u64) < block.capacity);
-        in_block || self.device_addresses.lock().as_ref().is_some_and(|a| a.contains(address))
+    /// The owner of the block at or right before `address`, how far into the block that is,
+    /// and whether it is within.
+    fn block_at(&self, address: usize) -> Option<(Option<Arc<Storage>>, u64, bool)> {
+        let addresses = self.addresses.read();
+        let block = addresses.find(address)?;
+        let offset = (address - block.address) as u64;
+        Some((block.owner.lock().upgrade(), offset, offset < block.capacity))
     }
 
     /// Memory for `bytes` from the pool or new.
@@ -240,10 +253,13 @@ impl Manager {
             }
             MemoryMode::Device => {
                 let buffer = Buffer::new(gpu, size, BufferKind::Device)?;
-                let mut addresses = self.device_addresses.lock();
-                let addresses = match &mut *addresses {
+                let addresses = match self.device_addresses.get() {
                     Some(addresses) => addresses,
-                    none => none.insert(DeviceAddresses::new(Reservation::new(RESERVATION)?)),
+                    None => {
+                        let made = DeviceAddresses::new(Reservation::new(RESERVATION)?);
+                        // Where another thread was first, its reservation is the one.
+                        self.device_addresses.get_or_init(|| made)
+                    }
                 };
                 let address = addresses.allocate(rounded)?;
                 Ok(Block::new(Backing::Gpu(Arc::new(buffer)), address, rounded))
@@ -297,7 +313,9 @@ impl Manager {
     }
 
     fn before_return(&self, address: usize, bytes: u64, borrowed: bool) {
-        if let Some(hook) = self.before_return.get() {
+        if let Some((due, hook)) = self.before_return.get()
+            && due.load(Acquire) > 0
+        {
             hook(address, bytes, borrowed);
         }
     }
@@ -308,7 +326,7 @@ impl Manager {
         self.allocated.fetch_sub(block.capacity, Relaxed);
         if let (Backing::Gpu(buffer), Some(gpu)) = (&block.backing, self.gpu()) {
             if buffer.kind() == BufferKind::Device
-                && let Some(addresses) = &mut *self.device_addresses.lock()
+                && let Some(addresses) = self.device_addresses.get()
             {
                 addresses.release(block.address, block.capacity);
             }

@@ -12,5 +12,5 @@ mod pool;
 mod storage;
 
 pub use block::Block;
-pub use manager::Manager;
+pub use manager::{Manager, Place};
 pub use storage::{DeviceType, Storage};

@@ -6,18 +6,20 @@
 //! goes first, and nothing larger than half of the capacity is kept at all. Generic
 //! over what it keeps, so that it is tested without a device.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A request may get this many bytes more than it asked for, whatever its size.
 const SLACK: u64 = 32 << 10;
 
+/// So many bins are kept though nothing is in them: programs ask for the same sizes again
+/// and again, and a bin that stays costs no allocation.
+const IDLE_BINS: usize = 64;
+
 /// Freed pieces of memory, of sizes in bytes.
 #[derive(Debug)]
 pub struct Pool<T> {
-    /// By size and the moment of being freed.
-    pieces: BTreeMap<(u64, u64), T>,
-    /// The same pieces by moment.
-    moments: BTreeMap<u64, u64>,
+    /// By size: the pieces with the moments of being freed, the earliest first.
+    bins: BTreeMap<u64, VecDeque<(u64, T)>>,
     capacity: u64,
     kept: u64,
     clock: u64,
@@ -26,7 +28,7 @@ pub struct Pool<T> {
 impl<T> Pool<T> {
     /// An empty pool that keeps at most `capacity` bytes.
     pub fn new(capacity: u64) -> Self {
-        Pool { pieces: BTreeMap::new(), moments: BTreeMap::new(), capacity, kept: 0, clock: 0 }
+        Pool { bins: BTreeMap::new(), capacity, kept: 0, clock: 0 }
     }
 
     /// Bytes that are kept.
@@ -37,13 +39,12 @@ impl<T> Pool<T> {
     /// A piece for a request of `bytes`, and its size.
     pub fn take(&mut self, bytes: u64) -> Option<T> {
         let most = bytes.saturating_mul(2).max(bytes.saturating_add(SLACK));
-        let (&(size, moment), _) = self.pieces.range((bytes, 0)..).next()?;
-        if size > most {
-            return None;
-        }
-        self.moments.remove(&moment);
+        let (&size, bin) = self.bins.range_mut(bytes..=most).find(|(_, bin)| !bin.is_empty())?;
+        let (_, piece) = bin.pop_front()?;
         self.kept -= size;
-        self.pieces.remove(&(size, moment))
+        let idle = bin.is_empty();
+        self.leave(size, idle);
+        Some(piece)
     }
 
     /// Keeps a piece of `size` bytes; what must go for it goes to `evicted`.
@@ -53,23 +54,34 @@ impl<T> Pool<T> {
             return;
         }
         self.clock += 1;
-        self.pieces.insert((size, self.clock), piece);
-        self.moments.insert(self.clock, size);
+        self.bins.entry(size).or_default().push_back((self.clock, piece));
         self.kept += size;
         while self.kept > self.capacity {
-            let Some((moment, size)) = self.moments.pop_first() else { break };
+            let moment = |bin: &VecDeque<(u64, T)>| bin.front().map(|(moment, _)| *moment);
+            let bins =
+                self.bins.iter_mut().filter_map(|(&size, bin)| Some((moment(bin)?, size, bin)));
+            let Some((_, size, bin)) = bins.min_by_key(|(moment, ..)| *moment) else { break };
+            let piece = bin.pop_front();
+            let idle = bin.is_empty();
             self.kept -= size;
-            if let Some(piece) = self.pieces.remove(&(size, moment)) {
+            self.leave(size, idle);
+            if let Some((_, piece)) = piece {
                 evicted(piece);
             }
+        }
+    }
+
+    /// Bounds the bins with nothing in them, where one may have become so.
+    fn leave(&mut self, size: u64, idle: bool) {
+        if idle && self.bins.len() > IDLE_BINS {
+            self.bins.remove(&size);
         }
     }
 
     /// Empties the pool.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
         self.kept = 0;
-        self.moments.clear();
-        std::mem::take(&mut self.pieces).into_values()
+        std::mem::take(&mut self.bins).into_values().flatten().map(|(_, piece)| piece)
     }
 }
 

@@ -33,6 +33,8 @@ pub enum Memory {
 /// memory back.
 pub struct Storage {
     pub(super) memory: Memory,
+    /// The first byte's.
+    address: usize,
     pub(super) bytes: u64,
     pub(super) device: DeviceType,
     /// Counts the writes, so that a packed view knows whether its buffer is current.
@@ -57,8 +59,14 @@ impl Storage {
             Memory::Owned(block) => block.usage().last_use(),
             _ => 0,
         };
+        let address = match &memory {
+            Memory::Empty => 0,
+            Memory::Owned(block) => block.address(),
+            Memory::Borrowed(address) => *address,
+        };
         Storage {
             inherited,
+            address,
             memory,
             bytes,
             device,
@@ -76,6 +84,7 @@ impl Storage {
     }
 
     /// Whether the host must wait for an earlier owner's work before it touches the memory.
+    #[inline]
     pub fn is_inherited_busy(&self) -> bool {
         self.inherited > 0
             && self.host_pointer().is_some()
@@ -83,22 +92,21 @@ impl Storage {
     }
 
     /// Bytes, exactly as asked for.
+    #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// The device that its tensors name.
+    #[inline]
     pub fn device(&self) -> DeviceType {
         self.device
     }
 
     /// The first byte's address; 0 where there are no bytes.
+    #[inline]
     pub fn address(&self) -> usize {
-        match &self.memory {
-            Memory::Empty => 0,
-            Memory::Owned(block) => block.address(),
-            Memory::Borrowed(address) => *address,
-        }
+        self.address
     }
 
     /// The first byte, where the host can reach it.
@@ -199,6 +207,6 @@ impl std::fmt::Debug for Storage {
 impl Drop for Storage {
     fn drop(&mut self) {
         let memory = std::mem::replace(&mut self.memory, Memory::Empty);
-        self.manager.clone().release(memory, self.bytes, self.device);
+        self.manager.release(memory, self.bytes, self.device);
     }
 }

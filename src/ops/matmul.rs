@@ -152,6 +152,20 @@ pub(crate) struct Product<'a> {
     pub depth: i64,
 }
 
+/// One operand of a tiled product is not in memory as a matrix: the shader makes its
+/// elements from a tensor's. The other one is dense along the depth.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gather<'a> {
+    /// Instead of `matmul_tile`.
+    pub shader: (&'static str, &'static str),
+    /// The shader's own.
+    pub constants: &'a [(&'static str, u32)],
+    /// Whether a is made, rather than b.
+    pub of_rows: bool,
+    /// What the shader says of them.
+    pub words: [u32; 9],
+}
+
 /// Workgroups that fill a large device once or twice.
 const FULL: i64 = 264;
 /// Workgroups that fill it for work bound by memory.
@@ -278,11 +292,21 @@ impl Runtime {
 
     /// Any product: out may be of any strides and share memory with the operands.
     pub(crate) fn multiply(&self, product: &Product<'_>) -> Result<()> {
+        self.multiply_gathered(product, None)
+    }
+
+    /// As [`Runtime::multiply`]; the strides of an operand that is made are not looked at.
+    pub(crate) fn multiply_gathered(
+        &self,
+        product: &Product<'_>,
+        gather: Option<&Gather<'_>>,
+    ) -> Result<()> {
         let p = product;
         if [p.outer, p.inner, p.rows, p.columns].contains(&0) {
             return Ok(());
         }
-        let turned = p.columns <= FEW && p.rows > FEW && p.b_shared_by == 1;
+        let few = p.columns <= FEW && p.rows > FEW;
+        let turned = few && p.b_shared_by == 1 && gather.is_none();
         let turned = Product {
             a: if turned { p.b.transposed() } else { p.a },
             b: if turned { p.a.transposed() } else { p.b },
@@ -302,7 +326,7 @@ impl Runtime {
             && !out.tensor.strided_layout().overlaps()
             && !reads.iter().flatten().any(|m| share_memory(m.tensor, out.tensor));
         if direct {
-            return self.multiply_into(p, quads);
+            return self.multiply_into(p, gather, quads);
         }
         let pitch = p.columns.div_euclid(4) * 4 + if p.columns % 4 == 0 { 0 } else { 4 };
         let sizes = [p.outer, p.inner, p.rows, p.columns];
@@ -311,6 +335,7 @@ impl Runtime {
         let between = self.empty(whole, out.tensor.dtype(), DeviceType::Mps)?;
         self.multiply_into(
             &Product { out: Matrices { tensor: &between, strides: dense }, ..*p },
+            gather,
             true,
         )?;
         let from = Layout::new(&sizes, &dense, 0)?;
@@ -322,10 +347,15 @@ impl Runtime {
 
     /// A product into memory of its own, whose columns follow each other; `quads` as
     /// `OUT_QUADS` in the shaders.
-    fn multiply_into(&self, p: &Product<'_>, quads: bool) -> Result<()> {
-        let plan = Plan::new(p)?;
+    fn multiply_into(
+        &self,
+        p: &Product<'_>,
+        gather: Option<&Gather<'_>>,
+        quads: bool,
+    ) -> Result<()> {
+        let plan = Plan::new(p, gather)?;
         if plan.splits == 1 {
-            return self.run_product(p, &plan, quads);
+            return self.run_product(p, gather, &plan, quads);
         }
         let pitch = (p.columns + 3) / 4 * 4;
         let batch = p.outer * p.inner;
@@ -334,7 +364,7 @@ impl Runtime {
         let strides = strides_of([p.outer, p.inner, p.rows, pitch]);
         let parts = Matrices { tensor: &parts, strides };
         let part = Product { addend: None, alpha: 1.0, out: parts, ..*p };
-        self.run_product(&part, &plan, true)?;
+        self.run_product(&part, gather, &plan, true)?;
         let finish = Product { a: parts, b: parts, ..*p };
         let items = batch * p.rows * (pitch / 4);
         let plan = Plan {
@@ -344,10 +374,16 @@ impl Runtime {
             used: items,
             ..plan
         };
-        self.run_product(&finish, &plan, quads)
+        self.run_product(&finish, None, &plan, quads)
     }
 
-    fn run_product(&self, p: &Product<'_>, plan: &Plan, quads: bool) -> Result<()> {
+    fn run_product(
+        &self,
+        p: &Product<'_>,
+        gather: Option<&Gather<'_>>,
+        plan: &Plan,
+        quads: bool,
+    ) -> Result<()> {
         let op = p.operator;
         let mut constants = plan.constants.clone();
         constants.push(("A_TYPE", float_code(op, "self", p.a.tensor.dtype())?));
@@ -402,9 +438,16 @@ impl Runtime {
             let [o, a, b, s] = strides;
             let mut params: SmallVec<[u32; 32]> = SmallVec::new();
             params.extend_from_slice(&[rows, columns, depth, inner]);
-            params.extend_from_slice(&[at[1], a[0], a[1], a[2]]);
-            params.extend_from_slice(&[a[3], at[2], b[0], b[1]]);
-            params.extend_from_slice(&[b[2], b[3], shared_by, 0]);
+            if let Some(gather) = gather {
+                let [dense, made] = if gather.of_rows { [at[2], at[1]] } else { [at[1], at[2]] };
+                let per_inner = if gather.of_rows { b[1] } else { a[1] };
+                params.extend_from_slice(&[dense, per_inner, made]);
+                params.extend_from_slice(&gather.words);
+            } else {
+                params.extend_from_slice(&[at[1], a[0], a[1], a[2]]);
+                params.extend_from_slice(&[a[3], at[2], b[0], b[1]]);
+                params.extend_from_slice(&[b[2], b[3], shared_by, 0]);
+            }
             params.extend_from_slice(&[at[3], s[0], s[1], s[2]]);
             params.extend_from_slice(&[s[3], at[0], o[0], o[1]]);
             params.extend_from_slice(&[o[2], p.alpha.to_bits(), beta.to_bits(), split_depth]);
@@ -442,7 +485,13 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(p: &Product<'_>) -> Result<Self> {
+    fn new(p: &Product<'_>, gather: Option<&Gather<'_>>) -> Result<Self> {
+        if let Some(gather) = gather {
+            let (side, blocks) = tile_side(p);
+            let mut plan = Self::cut(p, gather.shader, gather.constants, blocks, FULL, 256);
+            plan.constants.push(("TILE", side as u32));
+            return Ok(plan);
+        }
         let wide = p.b.strides[3] == 1 || p.columns == 1;
         let deep = (p.b.strides[2] == 1 || p.depth == 1)
             && p.a.tensor.dtype() == p.b.tensor.dtype()

@@ -5,6 +5,8 @@
 //! A module is a family of operators; its kernels have its name in `shaders/ops`. Sums of
 //! 16-bit elements are kept in f32 and rounded once.
 
+pub mod attention;
+pub mod conv;
 pub mod delta_rule;
 mod dense;
 pub mod index;

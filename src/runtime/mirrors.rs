@@ -22,8 +22,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct Mirrors {
     written: Mutex<Vec<Mirror>>,
     /// At least the length of `written`, so that a wait without any looks no further; not 0
-    /// before all that was brought back is there.
-    count: AtomicUsize,
+    /// before all that was brought back is there. Also what the memory's manager asks before
+    /// it gives memory back.
+    pub(super) count: Arc<AtomicUsize>,
     /// Held while contents are brought back: others wait for that.
     settling: ReentrantMutex<()>,
 }
@@ -181,10 +182,6 @@ impl Runtime {
     /// The last tensor over host memory goes, and nothing may write there any more. For memory
     /// of the caller's, what work has yet to write there is waited for.
     pub(super) fn settle_for_good(&self, address: usize, bytes: u64, borrowed: bool) {
-        let mirrors = &self.inner.mirrors;
-        if mirrors.count.load(Ordering::Acquire) == 0 {
-            return;
-        }
         let range = address..address.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX));
         gpu::outlive(|| self.settle_last(range, borrowed));
     }

@@ -16,12 +16,12 @@ pub use kernels::{Arguments, Grid, KernelFunction, KernelLibrary, poison_tensor}
 pub(crate) use launch::{Launch, Operand};
 
 pub use crate::config::{Backend, Config, CopyEngine, MemoryMode, Views};
-pub(crate) use crate::gpu::check_fork;
+pub(crate) use crate::gpu::{check_fork, in_child};
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu::{self, Gpu, Stream, Timer};
-use crate::layout::Layout;
+use crate::layout::{Checked, Layout};
 use crate::memory::{Manager, Storage};
 use crate::tensor::{DeviceType, Tensor};
 use parking_lot::Mutex;
@@ -117,11 +117,13 @@ impl Runtime {
             }),
         };
         let weak = Arc::downgrade(&runtime.inner);
-        runtime.inner.memory.set_before_return(Box::new(move |address, bytes, borrowed| {
+        let due = runtime.inner.mirrors.count.clone();
+        let settle = Box::new(move |address, bytes, borrowed| {
             if let Some(inner) = weak.upgrade() {
                 Runtime { inner }.settle_for_good(address, bytes, borrowed);
             }
-        }));
+        });
+        runtime.inner.memory.set_before_return(due, settle);
         runtime
     }
 
@@ -139,7 +141,7 @@ impl Runtime {
     ///
     /// # Errors
     /// [`Error::BackendUnavailable`] where what was asked for is not there.
-    fn gpu(&self) -> Result<Option<&Arc<Gpu>>> {
+    pub(crate) fn gpu(&self) -> Result<Option<&Arc<Gpu>>> {
         let gpu = self.inner.gpu.get_or_init(|| {
             let config = &self.inner.config;
             let gpu = match config.backend {
@@ -173,13 +175,23 @@ impl Runtime {
     /// # Errors
     /// [`Error::OutOfMemory`] naming the limit; what starting the GPU fails with.
     pub fn empty(&self, layout: Layout, dtype: DType, device: DeviceType) -> Result<Tensor> {
+        self.empty_of(&layout.checked(), dtype, device)
+    }
+
+    /// As [`Runtime::empty`].
+    pub(crate) fn empty_of(
+        &self,
+        layout: &Checked<'_>,
+        dtype: DType,
+        device: DeviceType,
+    ) -> Result<Tensor> {
         if device == DeviceType::Mps {
             self.gpu()?;
         }
         let bytes = layout.end_bytes(dtype.size())?;
         log::trace!("empty {:?} {:?} {dtype} {device:?}", layout.sizes(), layout.strides());
         let storage = self.inner.memory.allocate(bytes, device)?;
-        Tensor::new(storage, layout, dtype)
+        Tensor::with_dense(storage, layout, dtype, None)
     }
 
     /// A contiguous tensor of these sizes with `bytes` as its elements, row-major.

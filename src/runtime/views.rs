@@ -6,7 +6,8 @@ use super::{Runtime, Views};
 use crate::config::MemoryMode;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::layout::Layout;
+use crate::layout::{Checked, Layout};
+use crate::memory::{Place, Storage};
 use crate::tensor::{DeviceType, PackedView, Tensor};
 use parking_lot::Mutex;
 use std::any::Any;
@@ -32,32 +33,41 @@ impl Runtime {
         dtype: DType,
         device: DeviceType,
     ) -> Result<Tensor> {
+        // SAFETY: by this function's contract.
+        unsafe { self.blob_of(data, &layout.checked(), dtype, device) }
+    }
+
+    /// As [`Runtime::blob`].
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn blob_of(
+        &self,
+        data: *mut u8,
+        layout: &Checked<'_>,
+        dtype: DType,
+        device: DeviceType,
+    ) -> Result<Tensor> {
         let address = data as usize;
         log::trace!("blob {address:#x} {:?} {dtype} {device:?}", layout.sizes());
         let bytes = layout.end_bytes(dtype.size())?;
         if address == 0 && bytes > 0 {
             return Err(Error::invalid("data", "null", format!("{bytes} bytes are needed")));
         }
-        if let Some((storage, offset)) = self.inner.memory.find(address) {
-            let size = dtype.size() as u64;
-            if offset % size != 0 {
+        match self.inner.memory.find(address) {
+            Place::Live(storage, offset) => {
+                let tensor = view_at(storage, offset, address, layout, dtype)?;
+                self.refresh_cache(&tensor)?;
+                return Ok(tensor);
+            }
+            Place::Reserved if bytes > 0 => {
                 return Err(Error::invalid(
                     "data",
                     format_args!("{address:#x}"),
-                    format!("byte {offset} of an allocation is no multiple of {dtype}'s {size}"),
+                    "no live device allocation holds this address",
                 ));
             }
-            let offset = layout.offset().saturating_add((offset / size) as i64);
-            let tensor = Tensor::new(storage, layout.with_offset(offset)?, dtype)?;
-            self.refresh_cache(&tensor)?;
-            return Ok(tensor);
-        }
-        if bytes > 0 && self.inner.memory.is_reserved(address) {
-            return Err(Error::invalid(
-                "data",
-                format_args!("{address:#x}"),
-                "no live device allocation holds this address",
-            ));
+            Place::Reserved | Place::Outside => {}
         }
         if address.checked_add(usize::try_from(bytes).unwrap_or(usize::MAX)).is_none() {
             return Err(Error::invalid(
@@ -66,7 +76,8 @@ impl Runtime {
                 format!("{bytes} bytes from there pass the end of the address space"),
             ));
         }
-        Tensor::new(self.inner.memory.borrow(address, bytes, device), layout, dtype)
+        let storage = self.inner.memory.borrow(address, bytes, device);
+        Tensor::with_dense(storage, layout, dtype, None)
     }
 
     /// A view of `of`'s storage; `increment` elements are added to `of`'s own offset. A
@@ -91,22 +102,16 @@ impl Runtime {
             ));
         };
         log::trace!("view {sizes:?} {strides:?} at {offset} of {:?}", of.sizes());
-        let layout = Layout::new(sizes, strides, offset)?;
+        let layout = Checked::new(sizes, strides, offset)?;
         let packed = if of.device() == DeviceType::Mps
             && self.inner.config.views == Views::Packed
             && !layout.is_packed()
         {
-            Some(Arc::new(PackedView {
-                base: of.storage.clone(),
-                strided: layout.clone(),
-                dense: Layout::contiguous(sizes)?,
-                dtype: of.dtype,
-                cache: Mutex::default(),
-            }))
+            Some(packed_view(of, &layout)?)
         } else {
             None
         };
-        Tensor::with_dense(of.storage.clone(), layout, of.dtype, packed)
+        Tensor::with_dense(of.storage.clone(), &layout, of.dtype, packed)
     }
 
     /// A view with `of`'s rank and `of`'s own offset.
@@ -215,7 +220,7 @@ impl Runtime {
     }
 
     /// The dense buffer of a view, made if need be, its contents not looked at.
-    fn cache_of(&self, view: &Arc<PackedView>) -> Result<Arc<crate::memory::Storage>> {
+    fn cache_of(&self, view: &Arc<PackedView>) -> Result<Arc<Storage>> {
         let mut cache = view.cache.lock();
         self.ensure_cache(view, &mut cache)
     }
@@ -224,7 +229,7 @@ impl Runtime {
         &self,
         view: &Arc<PackedView>,
         cache: &mut crate::tensor::Cache,
-    ) -> Result<Arc<crate::memory::Storage>> {
+    ) -> Result<Arc<Storage>> {
         if let Some(storage) = &cache.storage {
             return Ok(storage.clone());
         }
@@ -240,7 +245,7 @@ impl Runtime {
     }
 
     /// The dense buffer of a view with the contents of now.
-    pub(super) fn fill(&self, view: &Arc<PackedView>) -> Result<Arc<crate::memory::Storage>> {
+    pub(super) fn fill(&self, view: &Arc<PackedView>) -> Result<Arc<Storage>> {
         let mut cache = view.cache.lock();
         let storage = self.ensure_cache(view, &mut cache)?;
         // Read before the copy is recorded: a write that comes between is seen next time.
@@ -298,4 +303,35 @@ impl Runtime {
         cache.filled = view.base.version();
         Ok(())
     }
+}
+
+/// A tensor of `layout` from `offset` bytes into a storage on, where `address` points.
+fn view_at(
+    storage: Arc<Storage>,
+    offset: u64,
+    address: usize,
+    layout: &Checked<'_>,
+    dtype: DType,
+) -> Result<Tensor> {
+    let size = dtype.size() as u64;
+    if !offset.is_multiple_of(size) {
+        return Err(Error::invalid(
+            "data",
+            format_args!("{address:#x}"),
+            format!("byte {offset} of an allocation is no multiple of {dtype}'s {size}"),
+        ));
+    }
+    let offset = layout.offset().saturating_add((offset / size) as i64);
+    Tensor::with_dense(storage, &layout.with_offset(offset)?, dtype, None)
+}
+
+/// What goes with a view of `of` that is not packed.
+fn packed_view(of: &Tensor, layout: &Checked<'_>) -> Result<Arc<PackedView>> {
+    Ok(Arc::new(PackedView {
+        base: of.storage.clone(),
+        strided: layout.layout(),
+        dense: Layout::contiguous(layout.sizes())?,
+        dtype: of.dtype,
+        cache: Mutex::default(),
+    }))
 }

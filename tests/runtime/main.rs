@@ -1,7 +1,9 @@
 //! The runtime on a device: views, transfers, order and life cycle, in both memory modes
 //! and on the host backend. Without an adapter the tests of a GPU show as ignored.
 
+mod attention;
 mod cases;
+mod convolution;
 mod copies;
 mod kernels;
 mod life;
@@ -76,6 +78,8 @@ fn main() {
             .chain(life::TESTS)
             .chain(kernels::TESTS)
             .chain(operators::TESTS)
+            .chain(attention::TESTS)
+            .chain(convolution::TESTS)
             .chain(selections::TESTS)
         {
             let (test, needs_gpu) = (*test, memory.is_some());

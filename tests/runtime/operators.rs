@@ -21,7 +21,7 @@ pub const TESTS: &[(&str, Test)] = &[
 ];
 
 /// Relative precision of a type: half a unit in the last place of 1.
-fn precision(dtype: DType) -> f64 {
+pub fn precision(dtype: DType) -> f64 {
     match dtype {
         DType::F32 => 2f64.powi(-24),
         DType::F16 => 2f64.powi(-11),
@@ -57,15 +57,15 @@ fn decode(bytes: &[u8], dtype: DType) -> Vec<f64> {
     }
 }
 
-fn noise(random: &mut Random, count: usize) -> Vec<f64> {
+pub fn noise(random: &mut Random, count: usize) -> Vec<f64> {
     (0..count).map(|_| random.below(2001) as f64 / 1000.0 - 1.0).collect()
 }
 
-fn tensor(world: &World, values: &[f64], sizes: &[i64], dtype: DType) -> Tensor {
+pub fn tensor(world: &World, values: &[f64], sizes: &[i64], dtype: DType) -> Tensor {
     world.rt.from_bytes(&encode(values, dtype), sizes, dtype, DeviceType::Mps).unwrap()
 }
 
-fn values(world: &World, tensor: &Tensor) -> Vec<f64> {
+pub fn values(world: &World, tensor: &Tensor) -> Vec<f64> {
     decode(&world.rt.to_vec(tensor).unwrap(), tensor.dtype())
 }
 

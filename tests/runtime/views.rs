@@ -10,6 +10,8 @@ use aoti_wgpu::tensor::DeviceType;
 pub const TESTS: &[(&str, Test)] = &[
     ("views::report_their_buffer", report_their_buffer),
     ("views::follow_the_base", follow_the_base),
+    ("views::first_use", first_use),
+    ("views::unchanged_base", unchanged_base),
     ("views::mark_written", mark_written),
     ("views::of_host_memory", of_host_memory),
     ("views::strided_on_request", strided_on_request),
@@ -61,6 +63,56 @@ fn follow_the_base(world: &World) {
     let found = world.floats(&base);
     assert!((0..24).all(|i| found[i] == if i % 6 < 3 { 1.0 } else { 100.0 + i as f32 }));
     assert_eq!(world.floats(&world.over_pointer(&v)), values);
+}
+
+/// The first use of a packed view is one dispatch and at most one allocation, and none where
+/// the pool has memory of its size.
+fn first_use(world: &World) {
+    if !world.has_gpu() {
+        return;
+    }
+    let rt = &world.rt;
+    let base = world.iota(&[64, 128]);
+    rt.synchronize().unwrap();
+    let use_one = || {
+        let before = rt.stats();
+        let v = rt.view(&base, &[64, 64], &[128, 1], 0).unwrap();
+        assert_eq!(rt.stats().dispatches, before.dispatches, "making a view is no work");
+        let dense = world.over_pointer(&v);
+        let after = rt.stats();
+        assert_eq!(after.dispatches, before.dispatches + 1);
+        assert_eq!(after.packs, before.packs + 1);
+        assert_eq!(world.floats(&dense)[64], 128.0);
+        (after.pool_misses - before.pool_misses, after.pool_hits - before.pool_hits)
+    };
+    let (misses, hits) = use_one();
+    assert_eq!(misses + hits, 1, "its dense buffer");
+    rt.synchronize().unwrap();
+    assert_eq!(use_one(), (0, 1), "the buffer of the first view");
+}
+
+/// A view that is packed again while its base is what it was costs the GPU nothing.
+fn unchanged_base(world: &World) {
+    let rt = &world.rt;
+    let base = world.iota(&[64, 128]);
+    let v = rt.view(&base, &[64, 64], &[128, 1], 0).unwrap();
+    rt.packed(&v).unwrap();
+    rt.synchronize().unwrap();
+    let before = rt.stats();
+    for _ in 0..3 {
+        rt.packed(&v).unwrap();
+        rt.data_ptr(&v).unwrap();
+        world.over_pointer(&v);
+    }
+    rt.synchronize().unwrap();
+    let after = rt.stats();
+    assert_eq!(after.packs, before.packs);
+    assert_eq!(after.dispatches, before.dispatches);
+    assert_eq!(after.submits, before.submits);
+    assert_eq!(
+        (after.pool_hits, after.pool_misses, after.live_storages),
+        (before.pool_hits, before.pool_misses, before.live_storages)
+    );
 }
 
 fn mark_written(world: &World) {

@@ -57,13 +57,17 @@ sources! {
     STRIDED_4: "strided_4" = ["elem_4.wgsl", "params.wgsl", "walk.wgsl", "strided.wgsl", "items.wgsl"];
     STRIDED_8: "strided_8" = ["elem_8.wgsl", "params.wgsl", "walk.wgsl", "strided.wgsl", "items.wgsl"];
     STRIDED_16: "strided_16" = ["elem_16.wgsl", "params.wgsl", "walk.wgsl", "strided.wgsl", "items.wgsl"];
-    TRANSPOSE_2: "transpose_2" = ["params.wgsl", "transpose_2.wgsl"];
-    TRANSPOSE_4: "transpose_4" = ["elem_4.wgsl", "params.wgsl", "transpose.wgsl"];
-    TRANSPOSE_8: "transpose_8" = ["elem_8.wgsl", "params.wgsl", "transpose.wgsl"];
-    TRANSPOSE_16: "transpose_16" = ["elem_16.wgsl", "params.wgsl", "transpose.wgsl"];
+    TRANSPOSE_2_EVEN: "transpose_2_even" = ["params.wgsl", "halves_even.wgsl", "transpose_2.wgsl"];
+    TRANSPOSE_2_ODD: "transpose_2_odd" = ["params.wgsl", "halves_odd.wgsl", "transpose_2.wgsl"];
+    TRANSPOSE_4: "transpose_4" = ["elem_4.wgsl", "tile_64.wgsl", "params.wgsl", "transpose.wgsl"];
+    TRANSPOSE_4_SMALL: "transpose_4_small" =
+        ["elem_4.wgsl", "tile_32.wgsl", "params.wgsl", "transpose.wgsl"];
+    TRANSPOSE_8: "transpose_8" = ["elem_8.wgsl", "tile_32.wgsl", "params.wgsl", "transpose.wgsl"];
+    TRANSPOSE_16: "transpose_16" = ["elem_16.wgsl", "tile_16.wgsl", "params.wgsl", "transpose.wgsl"];
     NARROW_PACK: "narrow_pack" = ["params.wgsl", "walk.wgsl", "narrow_pack.wgsl"];
-    NARROW_SCATTER: "narrow_scatter" = ["params.wgsl", "walk.wgsl", "shift.wgsl", "narrow_scatter.wgsl"];
+    NARROW_SCATTER: "narrow_scatter" = ["params.wgsl", "walk.wgsl", "narrow_scatter.wgsl"];
     SHIFT_PACK: "shift_pack" = ["params.wgsl", "walk.wgsl", "shift.wgsl", "shift_pack.wgsl"];
+    SHIFT_SCATTER: "shift_scatter" = ["params.wgsl", "walk.wgsl", "shift.wgsl", "shift_scatter.wgsl"];
     CONVERT: "convert" = ["params.wgsl", "walk.wgsl", "half.wgsl", "convert.wgsl"];
     FLOAT_TO_HALF: "float_to_half" =
         ["params.wgsl", "walk.wgsl", "half.wgsl", "float_to_half.wgsl", "items.wgsl"];
@@ -85,19 +89,42 @@ pub(super) fn strided(unit: u64, rank: usize, items: u64) -> Kernel {
     kernel(source, &[("RANK", rank as u64), ("ITEMS", items)])
 }
 
-/// With the tile's side, and the elements that a row may be shifted by.
-pub(super) fn transpose(unit: u64) -> (Kernel, u64, u64) {
-    let (source, side) = match unit {
-        4 => (TRANSPOSE_4, 32),
-        8 => (TRANSPOSE_8, 32),
-        _ => (TRANSPOSE_16, 16),
-    };
-    (kernel(source, &[]), side, 0)
+/// A kernel that works in tiles.
+pub(super) struct Tiling {
+    pub kernel: Kernel,
+    /// Elements of a workgroup along the destination's innermost dimension and along the
+    /// source's.
+    pub group: [u64; 2],
+    /// Elements that a row of the destination may be shifted by.
+    pub shift: u64,
 }
 
-/// As [`transpose`].
-pub(super) fn transpose_2() -> (Kernel, u64, u64) {
-    (kernel(TRANSPOSE_2, &[]), 64, 1)
+impl Tiling {
+    /// `tiles` squares of `side` elements, one after the other, are a workgroup's.
+    fn new(source: (&'static str, &'static str), side: u64, tiles: u64, shift: u64) -> Self {
+        Tiling { kernel: kernel(source, &[("TILES", tiles)]), group: [side, side * tiles], shift }
+    }
+}
+
+/// Of units of 4 bytes or more; `many` where two tiles a workgroup still fill a device,
+/// `large` where large tiles do not stand half empty.
+pub(super) fn transpose(unit: u64, many: bool, large: bool) -> Tiling {
+    let tiles = if many { 2 } else { 1 };
+    match unit {
+        4 if many && large => Tiling::new(TRANSPOSE_4, 64, tiles, 0),
+        4 => Tiling::new(TRANSPOSE_4_SMALL, 32, tiles, 0),
+        8 => Tiling::new(TRANSPOSE_8, 32, tiles, 0),
+        _ => Tiling::new(TRANSPOSE_16, 16, tiles, 0),
+    }
+}
+
+/// Of units of 2 bytes; `even` where every row begins at a word on both sides, which alone
+/// gains by a second tile.
+pub(super) fn transpose_2(even: bool, many: bool) -> Tiling {
+    match even {
+        true => Tiling::new(TRANSPOSE_2_EVEN, 64, if many { 2 } else { 1 }, 0),
+        false => Tiling::new(TRANSPOSE_2_ODD, 64, 1, 1),
+    }
 }
 
 pub(super) fn narrow_pack(unit: u64, rank: usize, items: u64) -> Kernel {
@@ -110,6 +137,10 @@ pub(super) fn narrow_scatter(rank: usize, items: u64) -> Kernel {
 
 pub(super) fn shift_pack(rank: usize) -> Kernel {
     kernel(SHIFT_PACK, &[("RANK", rank as u64)])
+}
+
+pub(super) fn shift_scatter(rank: usize) -> Kernel {
+    kernel(SHIFT_SCATTER, &[("RANK", rank as u64)])
 }
 
 /// Between f32 and, on either side, f16 or bf16.

@@ -125,27 +125,28 @@ fn tile_corners(launch: &Launch) -> Vec<(u64, u64)> {
 
 #[test]
 fn more_tiles_than_one_dimension_of_a_grid_has() {
-    let src = Layout::new(&[256, 786_432], &[1, 256], 0).unwrap();
+    let src = Layout::new(&[256, 1_572_864], &[1, 256], 0).unwrap();
     let dst = Layout::contiguous(src.sizes()).unwrap();
     let one = DeviceLimits { max_binding_bytes: (1 << 31) - 4, ..LIMITS };
     let list = launches_of(&dst, &src, 4, &one);
     assert_eq!(list.len(), 1);
-    let tiles = 8 * (786_432 / 32);
+    // Two tiles of 64 x 64 a workgroup.
+    let tiles = 4 * (1_572_864 / 64) / 2;
     assert_eq!(list[0].params[10], tiles);
     assert!(list[0].groups[0] * list[0].groups[1] >= tiles);
     // Cut into windows of 128 MiB on both sides, the corners still lie at their places.
     let list = launches_of(&dst, &src, 4, &LIMITS);
     let mut elements = 0;
     for launch in &list {
-        assert_eq!(launch.kernel.name, "transpose_4");
+        assert!(launch.kernel.name.starts_with("transpose_4"));
         elements += u64::from(launch.params[2]) * u64::from(launch.params[3]);
         for (to, from) in tile_corners(launch) {
             let (to, from) = (launch.dst.start / 4 + to, launch.src.start / 4 + from);
-            let (i, j) = (to / 786_432, to % 786_432);
+            let (i, j) = (to / 1_572_864, to % 1_572_864);
             assert_eq!(from, j * 256 + i);
         }
     }
-    assert_eq!(elements, 256 * 786_432);
+    assert_eq!(elements, 256 * 1_572_864);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The operators that programs call: PyTorch's generated `c_shim_mps.h` and ExecuTorch's
 //! own, by family.
 
+pub mod attention;
+pub mod convolution;
 mod handles;
 pub mod indexing;
 pub mod matrix;

@@ -39,8 +39,6 @@ stubs! {
     aoti_torch_mps__fused_rms_norm
     aoti_torch_mps__grouped_mm
     aoti_torch_mps__histogramdd_from_bin_cts
-    aoti_torch_mps__scaled_dot_product_attention_math_for_mps
-    aoti_torch_mps__scaled_dot_product_attention_math_for_mps_v2
     aoti_torch_mps__scaled_dot_product_fused_attention_overrideable
     aoti_torch_mps__scaled_dot_product_fused_attention_overrideable_backward
     aoti_torch_mps__to_sparse
@@ -63,7 +61,6 @@ stubs! {
     aoti_torch_mps_bucketize_Tensor
     aoti_torch_mps_cholesky_inverse
     aoti_torch_mps_cholesky_solve
-    aoti_torch_mps_convolution
     aoti_torch_mps_convolution_backward
     aoti_torch_mps_cummax
     aoti_torch_mps_cummin
