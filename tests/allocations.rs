@@ -104,11 +104,12 @@ fn unchanged(rt: &Runtime) {
     assert_eq!(allocations(|| assert!(!rt.data_ptr(&view).unwrap().is_null())), 0);
 }
 
+type Test = fn(&Runtime);
+
 fn main() {
     let arguments = Arguments::from_args();
     let has_gpu = !list_adapters().is_empty();
-    let tests: [(&str, fn(&Runtime)); 3] =
-        [("packs", packs), ("copies", copies), ("unchanged", unchanged)];
+    let tests: [(&str, Test); 3] = [("packs", packs), ("copies", copies), ("unchanged", unchanged)];
     let mut trials = Vec::new();
     for memory in [MemoryMode::Unified, MemoryMode::Device] {
         for (name, test) in tests {
