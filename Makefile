@@ -1,6 +1,9 @@
 # make demo   what the library does, on whatever this machine has
 # make test   the whole suite
 # make soak   the tests of reliability for SOAK_MINUTES (30)
+# make asan   the suite under AddressSanitizer and LeakSanitizer
+# make tsan   its threads under ThreadSanitizer
+# make deny   licences, sources and duplicates of the dependencies
 # make bench  the host's benchmarks
 # make install PREFIX=/usr/local
 
@@ -12,7 +15,7 @@ BUILD := build
 # Mesa asks for one and complains on the terminal where there is none.
 export XDG_RUNTIME_DIR ?= /tmp
 
-.PHONY: demo test soak bench install c_client
+.PHONY: demo test soak asan tsan deny bench install c_client
 
 demo:
 	@.ci/ensure-tools
@@ -77,3 +80,36 @@ install:
 soak:
 	@.ci/ensure-tools
 	tests/soak.sh
+
+# The sanitizers are unstable options of the compiler; the tables of lines are enough debug
+# information for them, and need a tenth of the disk.
+SANITIZED := CARGO_PROFILE_DEV_DEBUG=line-tables-only CARGO_INCREMENTAL=0 RUSTC_BOOTSTRAP=1
+TRIPLE := x86_64-unknown-linux-gnu
+
+# The tests that load the library at run time need a process that has the sanitizer's runtime
+# and shows it to libraries, which Rust's test binaries do not: they are left out here.
+ASAN_TESTS := --lib --test state_machine --test runtime --test copy_device --test ops_data \
+  --test msl_device --test hostile_text --test c_abi
+asan:
+	@.ci/ensure-tools
+	$(SANITIZED) RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=target/asan AOTI_WGPU_COPY=gpu \
+	  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:quarantine_size_mb=4 \
+	  LSAN_OPTIONS=suppressions=$(CURDIR)/tests/c/lsan.supp:print_suppressions=0 \
+	  SOAK_RESIDENT_MB=1024 $(CARGO) test --target $(TRIPLE) --no-fail-fast $(ASAN_TESTS)
+
+# The standard library has to be built with it, so this takes Debian's rustc-web, cargo-web and
+# rust-web-src, and clang's runtime: apt-get install clang-16 libclang-rt-16-dev. Lavapipe is
+# not built with it, so the host backend is what is run.
+tsan:
+	$(SANITIZED) RUSTC=/usr/bin/rustc CARGO_TARGET_DIR=target/tsan \
+	  RUSTFLAGS="-Zsanitizer=thread -Zexternal-clangrt -Clinker=clang-16 -Clink-arg=-fsanitize=thread" \
+	  TSAN_OPTIONS=halt_on_error=1 SOAK_RESIDENT_MB=1024 \
+	  /usr/bin/cargo test -Zbuild-std --target $(TRIPLE) --test state_machine -- ::host
+	$(SANITIZED) RUSTC=/usr/bin/rustc CARGO_TARGET_DIR=target/tsan \
+	  RUSTFLAGS="-Zsanitizer=thread -Zexternal-clangrt -Clinker=clang-16 -Clink-arg=-fsanitize=thread" \
+	  TSAN_OPTIONS=halt_on_error=1 AOTI_WGPU_BACKEND=host \
+	  /usr/bin/cargo test -Zbuild-std --target $(TRIPLE) --lib
+
+# Advisories need a database from a git host: cargo deny check advisories.
+deny:
+	cargo deny check licenses bans sources

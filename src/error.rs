@@ -83,3 +83,18 @@ impl Error {
         }
     }
 }
+
+/// The text of a panic that was caught.
+pub(crate) fn panic_text(payload: Box<dyn std::any::Any + Send>) -> String {
+    match payload.downcast::<&str>() {
+        Ok(text) => (*text).to_owned(),
+        Err(payload) => match payload.downcast::<String>() {
+            Ok(text) => *text,
+            Err(payload) => {
+                // Its destructor is foreign code, and may panic in its turn.
+                std::mem::forget(payload);
+                "a panic without a text".to_owned()
+            }
+        },
+    }
+}

@@ -6,7 +6,7 @@
 //! comes out of this module is non-null, aligned and within its bounds, as far as that
 //! can be known of a pointer that C passed.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, panic_text};
 use crate::layout::{Checked, MAX_DIMS, contiguous_strides};
 use crate::runtime::check_fork;
 use crate::tensor::DeviceType;
@@ -86,14 +86,7 @@ fn fail(error: &Error) -> i32 {
 
 #[cold]
 fn fail_by_panic(payload: Box<dyn std::any::Any + Send>) -> i32 {
-    let text = payload
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("a panic without a text");
-    remember(&Error::Internal(text.to_owned()).to_string());
-    // The payload's destructor is foreign code as well, and may panic in its turn.
-    std::mem::forget(payload);
+    remember(&Error::Internal(panic_text(payload)).to_string());
     code::INTERNAL
 }
 

@@ -9,7 +9,7 @@
 use super::errors::scoped;
 use super::faults::{self, Submission};
 use super::{Buffer, BufferKind, Gpu, Pipeline, Usage};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, panic_text};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -234,8 +234,8 @@ impl Stream {
         // have written is lost.
         let result = gpu.faults.check().and_then(|()| {
             catch_unwind(AssertUnwindSafe(submit)).unwrap_or_else(|payload| {
-                std::mem::forget(payload);
-                Err(Error::Internal("a panic while commands were submitted".into()))
+                let text = panic_text(payload);
+                Err(Error::Internal(format!("a panic while commands were submitted: {text}")))
             })
         });
         let result = gpu.faults.check().and(result);

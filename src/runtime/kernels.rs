@@ -8,7 +8,7 @@
 
 use super::Runtime;
 use super::mirrors::{Hosted, Mirror};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, panic_text};
 use crate::gpu::{Binding, Buffer, BufferKind, Gpu, Pipeline, PipelineKey, Shader, Stream, Usage};
 use crate::memory::Storage;
 use crate::msl::{self, Access, ParamKind, ParamWords, ParamsPlace};
@@ -443,13 +443,7 @@ impl Runtime {
 /// is marked as lost.
 pub(super) fn without_panic(encode: impl FnOnce() -> Result<()>) -> Result<()> {
     catch_unwind(AssertUnwindSafe(encode)).unwrap_or_else(|payload| {
-        let text = payload
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned())
-            .or_else(|| payload.downcast_ref::<String>().cloned())
-            .unwrap_or_default();
-        // Its destructor may panic in its turn.
-        std::mem::forget(payload);
+        let text = panic_text(payload);
         Err(Error::Internal(format!("a panic while a kernel was encoded: {text}")))
     })
 }

@@ -27,7 +27,10 @@ fn program() -> Result<&'static Path, String> {
             let libraries = libraries();
             let out = libraries.join("statics");
             let output = Command::new(std::env::var_os("CXX").unwrap_or("c++".into()))
-                .args(["-std=c++17", "-g", "-Wall", "-Wextra", "-pthread", "-o"])
+                .args(["-std=c++17", "-g", "-Wall", "-Wextra", "-pthread"])
+                // A library with a sanitizer in it needs a program that has its runtime.
+                .args(std::env::var("CXXFLAGS").unwrap_or_default().split_whitespace())
+                .arg("-o")
                 .arg(&out)
                 .arg(root.join("tests/process/statics.cpp"))
                 .arg(format!("-I{}", root.join("include").display()))

@@ -6,7 +6,8 @@
 //! `STATE_SEED`, `STATE_OPS` and `STATE_SKIP`.
 //!
 //! `SOAK_OPS` sets the number of operations a set-up, `SOAK_SEED` the first seed,
-//! `SOAK_RUNS` how often a program runs again.
+//! `SOAK_RUNS` how often a program runs again, and `SOAK_RESIDENT_MB` by how much the process
+//! may grow meanwhile (a sanitizer's allocator keeps more).
 
 mod hostile;
 mod machine;
