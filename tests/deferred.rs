@@ -21,7 +21,9 @@ fn ok(error: i32) {
 
 fn message() -> String {
     // SAFETY: the message is a C string until this thread's next call.
-    unsafe { std::ffi::CStr::from_ptr(aoti_wgpu_last_error_message()) }.to_string_lossy().into_owned()
+    unsafe { std::ffi::CStr::from_ptr(aoti_wgpu_last_error_message()) }
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn stats() -> aoti_wgpu_stats_t {
