@@ -6,18 +6,13 @@
 //! a grid that would leave the device idle is split along the depth, and
 //! `matmul_finish` adds the parts up, always in one order.
 
+use super::dense::{float_code, grid, shader, word};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::runtime::{Launch, Operand, Runtime};
 use crate::tensor::{DeviceType, Tensor};
 use smallvec::SmallVec;
-
-macro_rules! shader {
-    ($($file:literal),*) => {
-        concat!($(include_str!(concat!("../../shaders/", $file))),*)
-    };
-}
 
 const TILE: (&str, &str) = (
     "matmul_tile",
@@ -51,45 +46,6 @@ const DEEP: (&str, &str) = (
 
 /// The kernels, as (name, WGSL).
 pub const SHADERS: &[(&str, &str)] = &[TILE, FINISH, WIDE, DEEP];
-
-/// Workgroups a row of the grid, where there are more than one row; as in the shaders.
-const FOLD: u64 = 32768;
-
-/// The grid of this many workgroups.
-///
-/// # Errors
-/// [`Error::NotSupported`] for more than a grid has.
-pub(crate) fn grid(operator: &str, groups: u64) -> Result<[u32; 3]> {
-    match u32::try_from(groups.div_ceil(FOLD)) {
-        Ok(rows) if rows <= 65535 => Ok([groups.min(FOLD) as u32, rows, 1]),
-        _ => Err(Error::NotSupported(format!("{operator}: {groups} workgroups"))),
-    }
-}
-
-/// What the shaders call an element type.
-///
-/// # Errors
-/// [`Error::NotSupported`] for any but f32, f16 and bf16.
-pub(crate) fn float_code(operator: &str, argument: &str, dtype: DType) -> Result<u32> {
-    match dtype {
-        DType::F32 => Ok(0),
-        DType::F16 => Ok(1),
-        DType::BF16 => Ok(2),
-        _ => Err(Error::NotSupported(format!(
-            "{operator}: {argument} is of {dtype}; float32, float16 and bfloat16 are supported"
-        ))),
-    }
-}
-
-/// A number as the shaders' parameters hold it.
-///
-/// # Errors
-/// [`Error::NotSupported`] above 32 bits.
-pub(crate) fn word(operator: &str, argument: &str, value: i64) -> Result<u32> {
-    u32::try_from(value).map_err(|_| {
-        Error::NotSupported(format!("{operator}: {argument} is {value}, 32 bits are the limit"))
-    })
-}
 
 /// Matrices in a tensor's storage: where element (outer, inner, row, column) lies, the
 /// first two counting a batch. Strides in elements, from the tensor's own offset.
