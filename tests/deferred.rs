@@ -250,7 +250,8 @@ fn main() {
     arguments.test_threads = Some(1);
     let on_host = std::env::var("AOTI_WGPU_BACKEND").is_ok_and(|name| name == "host");
     let has_gpu = !on_host && !list_adapters().is_empty();
-    let tests: [(&str, fn() -> Result<(), Failed>); 4] = [
+    type Test = fn() -> Result<(), Failed>;
+    let tests: [(&str, Test); 4] = [
         ("asked_for_late", asked_for_late),
         ("viewed_or_deleted", viewed_or_deleted),
         ("few_are_made_at_once", few_are_made_at_once),

@@ -39,8 +39,6 @@ fn memcheck(source: &str, mode: &str, settings: &[(&str, &str)]) -> Result<(), F
         .arg(format!("--suppressions={}/tests/valgrind.supp", env!("CARGO_MANIFEST_DIR")))
         .arg(build(source, mode)?)
         .env_remove("AOTI_WGPU_BACKEND")
-        // Cargo's, for which the dynamic linker reads past the end of a string.
-        .env_remove("LD_LIBRARY_PATH")
         .envs(settings.iter().copied())
         .output()?;
     if output.status.success() {
