@@ -2,8 +2,7 @@
 //!
 //! Scores are never stored: `attention_tile` goes through the keys with a running maximum
 //! for 64 queries at a time, `attention_rows` does so for up to eight rows, reading keys
-//! and values once at memory speed. Heads that share keys count as more queries of one
-//! head. Where that leaves a device idle the keys are split, and `attention_finish` adds
+//! and values once. Heads that share keys count as more queries of one head. Where that leaves a device idle the keys are split, and `attention_finish` adds
 //! the parts up. `attention_weights` makes the second result, which programs get and
 //! throw away, and which is therefore a function of its own.
 
