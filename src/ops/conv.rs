@@ -106,7 +106,7 @@ struct Images {
 impl Runtime {
     /// PyTorch's `convolution`. The input is [N, C, L] or [N, C, H, W], N being absent in
     /// both or present; the weights are [O, C / groups, kernel], or [C, O / groups,
-    /// kernel] of a transposed convolution, and the bias is [O]; all are of one type. The
+    /// kernel] of a transposed convolution, and the bias is `[O]`; all are of one type. The
     /// result is channels-last where the input or the weights are images that are so, and
     /// contiguous otherwise. Without input channels it has no channels either.
     ///
