@@ -12,6 +12,7 @@ thread_local! {
 }
 
 /// Keeps the address for [`take`]. Called from the first instructions of an export.
+#[cfg(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) extern "C" fn note(return_address: usize) {
     CALLER.set(return_address);
 }
