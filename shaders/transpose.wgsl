@@ -1,15 +1,10 @@
 // Moves units of 4, 8 or 16 bytes through square tiles in workgroup memory, where the
-// source is walked best along another dimension than the destination. With one of
-// elem_*.wgsl and one of tile_*.wgsl; offsets and strides in units.
+// source is walked best along another dimension than the destination. With
+// tiles.wgsl, one of elem_*.wgsl and one of tile_*.wgsl; offsets and strides in units.
 //
-// row[0]  destination offset, source offset, size along x, size along y
-// row[1]  destination stride of x, source stride of x, the same of y
-// row[2]  tiles along x, groups along y, number of groups, dimensions around
-// row[3 + d]  dimension d around the tiles: size, destination stride, source stride
-//
-// x is the destination's innermost dimension, y the source's. A workgroup does TILES tiles
-// along y, and the next one the next along x: rows of the destination that neither begin nor
-// end at a sector of memory are then completed while that is still in the cache.
+// A workgroup does TILES tiles along y, and the next one the next along x: rows of the
+// destination that neither begin nor end at a sector of memory are then completed while that
+// is still in the cache.
 
 
 @group(0) @binding(0) var<storage, read_write> dst: array<Elem>;
@@ -17,8 +12,6 @@
 
 override TILES: u32 = 1u;
 
-const LANES: u32 = 256u;
-const FOLD: u32 = 32768u;
 const ROWS: u32 = LANES / TILE;
 const STEPS: u32 = TILE / ROWS;
 
@@ -28,28 +21,6 @@ var<workgroup> tile: array<Elem, TILE * TILE>;
 
 fn slot(x: u32, y: u32) -> u32 {
     return x * TILE + (y ^ x);
-}
-
-// Where the tile begins: the tile's place, then the two tensors'.
-struct Spot {
-    x: u32,
-    y: u32,
-    dst: u32,
-    src: u32,
-}
-
-fn spot_of(group: u32) -> Spot {
-    let x = (group % params.row[2].x) * TILE;
-    var rest = group / params.row[2].x;
-    let y = (rest % params.row[2].y) * TILES * TILE;
-    rest = rest / params.row[2].y;
-    var origin = params.row[0].xy;
-    for (var d = 0u; d < params.row[2].w; d += 1u) {
-        let dim = params.row[3u + d];
-        origin += (rest % dim.x) * dim.yz;
-        rest = rest / dim.x;
-    }
-    return Spot(x, y, origin.x, origin.y);
 }
 
 // This invocation's units of a tile. What lies outside the view is read from its edge
@@ -73,7 +44,7 @@ fn main(
     if (number >= params.row[2].z) {
         return;
     }
-    let spot = spot_of(number);
+    let spot = spot_of(number, vec2<u32>(TILE, TILES * TILE));
     let size = params.row[0].zw;
     let across = lane % TILE;
     let down = lane / TILE;

@@ -1,17 +1,15 @@
 // Transposes elements of 2 bytes, two to a word, through tiles in workgroup memory. The
-// destination is contiguous along x and the source along y. With halves_even.wgsl,
-// where every row begins at a word on both sides, or halves_odd.wgsl, where rows may
-// begin in the middle of a word on either. Offsets and strides in elements.
+// destination is contiguous along x and the source along y. With tiles.wgsl, and with
+// halves_even.wgsl, where every row begins at a word on both sides, or halves_odd.wgsl,
+// where rows may begin in the middle of a word on either. Offsets and strides in elements.
 //
-// The parameters are those of transpose.wgsl; with halves_odd.wgsl, because a row that
-// begins in a word's second half is shifted by one, with one more element along x.
-// A word belongs to the tile in which its second half lies.
+// A word belongs to the tile in which its second half lies. With halves_odd.wgsl, because a
+// row that begins in a word's second half is shifted by one, there are groups for one more
+// element along x.
 
 
 @group(0) @binding(1) var<storage, read> src: array<u32>;
 
-const LANES: u32 = 256u;
-const FOLD: u32 = 32768u;
 const X_WORDS: u32 = TILE_X / 2u;
 const Y_WORDS: u32 = TILE_Y / 2u;
 const READERS: u32 = LANES / Y_WORDS;
@@ -38,16 +36,9 @@ fn main(
         return;
     }
     let size = params.row[0].zw;
-    let x0 = (number % params.row[2].x) * TILE_X;
-    var rest = number / params.row[2].x;
-    let y0 = (rest % params.row[2].y) * TILE_Y;
-    rest = rest / params.row[2].y;
-    var origin = params.row[0].xy;
-    for (var d = 0u; d < params.row[2].w; d += 1u) {
-        let dim = params.row[3u + d];
-        origin += (rest % dim.x) * dim.yz;
-        rest = rest / dim.x;
-    }
+    let spot = spot_of(number, vec2<u32>(TILE_X, TILE_Y));
+    let x0 = spot.x;
+    let y0 = spot.y;
 
     // A tile inside the view needs no tests; the first of a row may begin before it.
     let inside = x0 > 0u && x0 + TILE_X <= size.x && y0 + TILE_Y <= size.y;
@@ -60,19 +51,19 @@ fn main(
     let stride = params.row[1].y;
     var held: array<u32, COLUMN + 1u>;
     if (inside) {
-        let first = origin.y + (x0 + part - 1u) * stride + y;
+        let first = spot.src + (x0 + part - 1u) * stride + y;
         for (var k = 0u; k <= COLUMN; k += 1u) {
             held[k] = two_at(first + k * stride);
         }
     } else {
         for (var k = 0u; k <= COLUMN; k += 1u) {
             let x = min(max(x0 + part + k, 1u) - 1u, size.x - 1u);
-            held[k] = two_of(origin.y + x * stride, y, size.y);
+            held[k] = two_of(spot.src + x * stride, y, size.y);
         }
     }
     let shifted = vec2<bool>(
-        begins_late(origin.x + y * params.row[1].z),
-        begins_late(origin.x + (y + 1u) * params.row[1].z),
+        begins_late(spot.dst + y * params.row[1].z),
+        begins_late(spot.dst + (y + 1u) * params.row[1].z),
     );
     for (var k = 0u; k < COLUMN; k += 2u) {
         let even = vec2<u32>(held[k + 1u], held[k + 2u]);
@@ -87,7 +78,7 @@ fn main(
     let word = lane % X_WORDS;
     let down = lane / X_WORDS;
     let to = x0 / 2u + word;
-    let first = origin.x + (y0 + down) * params.row[1].z;
+    let first = spot.dst + (y0 + down) * params.row[1].z;
     let step = WRITERS * params.row[1].z;
     if (inside) {
         for (var k = 0u; k < STEPS; k += 1u) {

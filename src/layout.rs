@@ -154,6 +154,7 @@ impl<'a> Checked<'a> {
     /// As [`Layout::is_packed`].
     #[inline]
     pub fn is_packed(&self) -> bool {
+        // Without overlap, as many elements as places means that every place is taken.
         self.numel == self.extent && (self.contiguous || !overlaps(self.sizes, self.strides))
     }
 
@@ -291,8 +292,7 @@ impl Layout {
     /// [`Error::InvalidArgument`] where that overflows 64 bits.
     #[inline]
     pub fn end_bytes(&self, element_size: usize) -> Result<u64> {
-        let end = if self.numel == 0 { 0 } else { self.end() };
-        bytes_of(end, element_size)
+        self.checked().end_bytes(element_size)
     }
 
     /// Bytes of the elements alone.
@@ -322,8 +322,7 @@ impl Layout {
     /// Whether the elements fill the extent, in any order of the dimensions.
     #[inline]
     pub fn is_packed(&self) -> bool {
-        // Without overlap, as many elements as places means that every place is taken.
-        self.numel == self.extent && (self.is_contiguous() || !self.overlaps())
+        self.checked().is_packed()
     }
 
     /// Whether two elements may share a place. Exact for the layouts that slicing,

@@ -1,5 +1,5 @@
 // Attention: parameters, element access and stores, common to all of its kernels. With
-// half.wgsl and one of attention_mask.wgsl and attention_no_mask.wgsl.
+// half.wgsl, vectors.wgsl and one of attention_mask.wgsl and attention_no_mask.wgsl.
 //
 // out[z, r] = softmax over s of (scale q[z, r] . k[z, s] + mask[z, r, s]) times v[z, s]
 //
@@ -18,8 +18,7 @@
 //
 // Offsets and strides in elements. out is contiguous, but that its rows begin at
 // multiples of four elements; what lies between the last column and the next row may be
-// written. The buffers are bound as vectors of 16 bytes; elements of 16 bits are taken
-// from words by bit operations.
+// written.
 //
 // Where the keys are split, a part's rows are sums in f32 that are not divided yet, with
 // the greatest score and the sum of the weights behind them: one vector more a row. The
@@ -71,54 +70,17 @@ fn pitch() -> u32 {
     return ((columns() + 3u) & 0xfffffffcu) + 4u * PARTS;
 }
 
-// The two elements of a word.
-fn widen(kind: u32, word: u32) -> vec2<f32> {
-    if (kind == 2u) {
-        return vec2<f32>(bitcast<f32>(word << 16u), bitcast<f32>(word & 0xffff0000u));
-    }
-    return unpack2x16float(word);
-}
-
-fn narrow(value: f32) -> u32 {
-    if (OUT_TYPE == 2u) {
-        return float_to_bfloat(bitcast<u32>(value));
-    }
-    return float_to_half(bitcast<u32>(value));
-}
-
-// Element i, of the 16 bytes that it lies in.
-fn one_of(bytes: vec4<u32>, i: u32) -> f32 {
-    if (TYPE == 0u) {
-        return bitcast<f32>(bytes[i & 3u]);
-    }
-    let both = widen(TYPE, bytes[(i >> 1u) & 3u]);
-    return select(both.x, both.y, (i & 1u) == 1u);
-}
-
-// Four elements from the one at i, a multiple of 4, of the 16 bytes that they lie in.
-fn four_of(bytes: vec4<u32>, i: u32) -> vec4<f32> {
-    if (TYPE == 0u) {
-        return bitcast<vec4<f32>>(bytes);
-    }
-    let four = select(bytes.xy, bytes.zw, (i & 4u) == 4u);
-    return vec4<f32>(widen(TYPE, four.x), widen(TYPE, four.y));
-}
-
-fn vector_of(i: u32) -> u32 {
-    return select(i >> 3u, i >> 2u, TYPE == 0u);
-}
-
 // Four elements of a row of q that starts at `start`, from depth d; 0 outside.
 fn q_four(start: u32, d: u32, inside: bool) -> vec4<f32> {
     var four = vec4<f32>();
     if (inside && d < depth()) {
         let stride = params.row[2].x;
         if (Q_QUADS == 1u) {
-            return four_of(q[vector_of(start + d)], start + d);
+            return four_of(TYPE, q[vector_of(TYPE, start + d)], start + d);
         }
         for (var j = 0u; j < min(4u, depth() - d); j += 1u) {
             let i = start + (d + j) * stride;
-            four[j] = one_of(q[vector_of(i)], i);
+            four[j] = one_of(TYPE, q[vector_of(TYPE, i)], i);
         }
     }
     return four;
@@ -129,11 +91,11 @@ fn k_four(start: u32, d: u32, inside: bool) -> vec4<f32> {
     if (inside && d < depth()) {
         let stride = params.row[3].y;
         if (K_QUADS == 1u) {
-            return four_of(k[vector_of(start + d)], start + d);
+            return four_of(TYPE, k[vector_of(TYPE, start + d)], start + d);
         }
         for (var j = 0u; j < min(4u, depth() - d); j += 1u) {
             let i = start + (d + j) * stride;
-            four[j] = one_of(k[vector_of(i)], i);
+            four[j] = one_of(TYPE, k[vector_of(TYPE, i)], i);
         }
     }
     return four;
@@ -144,11 +106,11 @@ fn v_four(start: u32, column: u32, inside: bool) -> vec4<f32> {
     if (inside && column < columns()) {
         let stride = params.row[4].z;
         if (V_QUADS == 1u) {
-            return four_of(v[vector_of(start + column)], start + column);
+            return four_of(TYPE, v[vector_of(TYPE, start + column)], start + column);
         }
         for (var j = 0u; j < min(4u, columns() - column); j += 1u) {
             let i = start + (column + j) * stride;
-            four[j] = one_of(v[vector_of(i)], i);
+            four[j] = one_of(TYPE, v[vector_of(TYPE, i)], i);
         }
     }
     return four;
@@ -197,8 +159,8 @@ fn store(number: u32, column: u32, value: vec4<f32>) {
     if (OUT_TYPE == 0u) {
         out[i >> 2u] = bitcast<vec4<u32>>(value);
     } else {
-        let low = narrow(value.x) | (narrow(value.y) << 16u);
-        let high = narrow(value.z) | (narrow(value.w) << 16u);
+        let low = narrow(OUT_TYPE, value.x) | (narrow(OUT_TYPE, value.y) << 16u);
+        let high = narrow(OUT_TYPE, value.z) | (narrow(OUT_TYPE, value.w) << 16u);
         let word = (i >> 1u) & 3u;
         out[i >> 3u][word] = low;
         out[i >> 3u][word + 1u] = high;

@@ -1,6 +1,5 @@
 // A convolution output by output, where a group has few output channels. With half.wgsl,
-// elements.wgsl and conv_window.wgsl. An invocation makes one word of the result: one
-// element of f32, two of 16 bits.
+// elements.wgsl, image_words.wgsl and conv_window.wgsl.
 //
 // row[0]  elements of the result, output channels; output and input channels of a group
 // row[1]  input's height and width, output's height and width
@@ -11,37 +10,18 @@
 //
 // Other offsets and strides in elements.
 
-override CHANNELS_LAST: u32 = 0u;
 override BIAS: u32 = 0u;
 
-@group(0) @binding(0) var<storage, read_write> result: array<u32>;
 @group(0) @binding(1) var<storage, read> input: array<u32>;
 @group(0) @binding(2) var<storage, read> weights: array<u32>;
 @group(0) @binding(3) var<storage, read> bias: array<u32>;
 
-struct Place {
-    image: u32,
-    channel: u32,
-    y: u32,
-    x: u32,
+fn result_start() -> u32 {
+    return params.row[5].y;
 }
 
-fn place_of(index: u32) -> Place {
-    let channels = params.row[0].y;
-    let height = params.row[1].z;
-    let width = params.row[1].w;
-    if (CHANNELS_LAST == 1u) {
-        let pixel = index / channels;
-        let line = pixel / width;
-        return Place(line / height, index % channels, line % height, pixel % width);
-    }
-    let line = index / width;
-    let plane = line / height;
-    return Place(plane / channels, plane % channels, line % height, index % width);
-}
-
-fn convolved(index: u32) -> f32 {
-    let place = place_of(index);
+fn made(index: u32) -> f32 {
+    let place = place_of(index, params.row[0].y, params.row[1].zw);
     let window = window_of(place.y, place.x);
     let group = place.channel / params.row[0].z;
     let channels = params.row[0].w;
@@ -70,29 +50,4 @@ fn convolved(index: u32) -> f32 {
         sum += element(bias[word_of(i)], i);
     }
     return sum;
-}
-
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let at = group_number(group) * 256u + lane;
-    let elements = params.row[0].x;
-    if (TYPE == 0u) {
-        if (at < elements) {
-            result[params.row[5].y + at] = bitcast<u32>(convolved(at));
-        }
-        return;
-    }
-    let index = 2u * at;
-    if (index >= elements) {
-        return;
-    }
-    let first = convolved(index);
-    var second = 0.0;
-    if (index + 1u < elements) {
-        second = convolved(index + 1u);
-    }
-    result[params.row[5].y + at] = pair(first, second);
 }

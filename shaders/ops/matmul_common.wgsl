@@ -1,5 +1,5 @@
 // Matrix products: parameters, element access and stores, common to all of their
-// kernels. With half.wgsl.
+// kernels. With half.wgsl and vectors.wgsl.
 //
 // out[z] = alpha * a[z] b[z] + beta * addend[z], z = (outer, inner) of a batch.
 //
@@ -12,8 +12,7 @@
 // row[6]  out: stride of row; alpha; beta; depth of a split
 // row[7]  splits; out: stride of split; workgroups in use; -
 //
-// Offsets and strides in elements. Columns of out have stride 1. The buffers are bound
-// as vectors of 16 bytes; elements of 16 bits are taken from words by bit operations.
+// Offsets and strides in elements. Columns of out have stride 1.
 
 struct Params {
     row: array<vec4<u32>, 8>,
@@ -42,64 +41,25 @@ fn group_number(group: vec3<u32>) -> u32 {
     return group.y * FOLD + group.x;
 }
 
-// The two elements of a word.
-fn widen(kind: u32, word: u32) -> vec2<f32> {
-    if (kind == 2u) {
-        return vec2<f32>(bitcast<f32>(word << 16u), bitcast<f32>(word & 0xffff0000u));
-    }
-    return unpack2x16float(word);
-}
-
-fn narrow(kind: u32, value: f32) -> u32 {
-    if (kind == 2u) {
-        return float_to_bfloat(bitcast<u32>(value));
-    }
-    return float_to_half(bitcast<u32>(value));
-}
-
-fn half_of(kind: u32, word: u32, i: u32) -> f32 {
-    let both = widen(kind, word);
-    return select(both.x, both.y, (i & 1u) == 1u);
-}
-
 fn a_at(i: u32) -> f32 {
-    if (A_TYPE == 0u) {
-        return bitcast<f32>(a[i >> 2u][i & 3u]);
-    }
-    return half_of(A_TYPE, a[i >> 3u][(i >> 1u) & 3u], i);
+    return one_of(A_TYPE, a[vector_of(A_TYPE, i)], i);
 }
 
 fn b_at(i: u32) -> f32 {
-    if (B_TYPE == 0u) {
-        return bitcast<f32>(b[i >> 2u][i & 3u]);
-    }
-    return half_of(B_TYPE, b[i >> 3u][(i >> 1u) & 3u], i);
+    return one_of(B_TYPE, b[vector_of(B_TYPE, i)], i);
 }
 
 // Four elements from the one at `i`, a multiple of 4.
 fn a_quad(i: u32) -> vec4<f32> {
-    if (A_TYPE == 0u) {
-        return bitcast<vec4<f32>>(a[i >> 2u]);
-    }
-    let eight = a[i >> 3u];
-    let four = select(eight.xy, eight.zw, (i & 4u) == 4u);
-    return vec4<f32>(widen(A_TYPE, four.x), widen(A_TYPE, four.y));
+    return four_of(A_TYPE, a[vector_of(A_TYPE, i)], i);
 }
 
 fn b_quad(i: u32) -> vec4<f32> {
-    if (B_TYPE == 0u) {
-        return bitcast<vec4<f32>>(b[i >> 2u]);
-    }
-    let eight = b[i >> 3u];
-    let four = select(eight.xy, eight.zw, (i & 4u) == 4u);
-    return vec4<f32>(widen(B_TYPE, four.x), widen(B_TYPE, four.y));
+    return four_of(B_TYPE, b[vector_of(B_TYPE, i)], i);
 }
 
 fn addend_at(i: u32) -> f32 {
-    if (ADDEND_TYPE == 0u) {
-        return bitcast<f32>(addend[i >> 2u][i & 3u]);
-    }
-    return half_of(ADDEND_TYPE, addend[i >> 3u][(i >> 1u) & 3u], i);
+    return one_of(ADDEND_TYPE, addend[vector_of(ADDEND_TYPE, i)], i);
 }
 
 struct Batch {

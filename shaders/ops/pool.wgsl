@@ -1,6 +1,5 @@
-// 2-D pooling of a dense plane after plane, or of channels-last images. With half.wgsl and
-// elements.wgsl. An invocation makes one word of the result: one element of f32, two of
-// 16 bits.
+// 2-D pooling of a dense plane after plane, or of channels-last images. With half.wgsl,
+// elements.wgsl and image_words.wgsl.
 //
 // Parameters: row 0: elements of the result, channels, input height, input width; row 1:
 // output height, output width, kernel height, kernel width; row 2: strides and paddings,
@@ -8,31 +7,12 @@
 // row 4: where the result (words), the indices (words) and the source (elements) start.
 
 override AVERAGE: u32 = 0u;
-override CHANNELS_LAST: u32 = 0u;
 
-@group(0) @binding(0) var<storage, read_write> result: array<u32>;
 @group(0) @binding(1) var<storage, read> source: array<u32>;
 @group(0) @binding(2) var<storage, read_write> indices: array<u32>;
 
-struct Place {
-    image: u32,
-    channel: u32,
-    y: u32,
-    x: u32,
-}
-
-fn place_of(index: u32) -> Place {
-    let channels = params.row[0].y;
-    let height = params.row[1].x;
-    let width = params.row[1].y;
-    if (CHANNELS_LAST == 1u) {
-        let pixel = index / channels;
-        let line = pixel / width;
-        return Place(line / height, index % channels, line % height, pixel % width);
-    }
-    let line = index / width;
-    let plane = line / height;
-    return Place(plane / channels, plane % channels, line % height, index % width);
+fn result_start() -> u32 {
+    return params.row[4].x;
 }
 
 fn source_at(place: Place, y: u32, x: u32) -> f32 {
@@ -51,8 +31,8 @@ fn is_nan(value: f32) -> bool {
     return (bitcast<u32>(value) & 0x7fffffffu) > 0x7f800000u;
 }
 
-fn pooled(index: u32) -> f32 {
-    let place = place_of(index);
+fn made(index: u32) -> f32 {
+    let place = place_of(index, params.row[0].y, params.row[1].xy);
     let height = i32(params.row[0].z);
     let width = i32(params.row[0].w);
     let kernel = vec2<i32>(params.row[1].zw);
@@ -99,29 +79,4 @@ fn pooled(index: u32) -> f32 {
     indices[params.row[4].y + 2u * index] = best;
     indices[params.row[4].y + 2u * index + 1u] = 0u;
     return value;
-}
-
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let at = group_number(group) * 256u + lane;
-    let elements = params.row[0].x;
-    if (TYPE == 0u) {
-        if (at < elements) {
-            result[params.row[4].x + at] = bitcast<u32>(pooled(at));
-        }
-        return;
-    }
-    let index = 2u * at;
-    if (index >= elements) {
-        return;
-    }
-    let first = pooled(index);
-    var second = 0.0;
-    if (index + 1u < elements) {
-        second = pooled(index + 1u);
-    }
-    result[params.row[4].x + at] = pair(first, second);
 }

@@ -56,13 +56,12 @@ pub unsafe fn run(plan: &CopyPlan, dst: *mut u8, src: *const u8) {
     if plan.form() == Form::Empty {
         return;
     }
-    let large = plan.bytes() >= STREAM_BYTES;
-    if large {
+    if plan.bytes() >= STREAM_BYTES {
         // SAFETY: the caller's promise.
         unsafe { threads::run(plan, At { dst, src }, threads::available()) }
     } else {
         // SAFETY: the caller's promise.
-        unsafe { on_this_thread(plan, At { dst, src }, large) }
+        unsafe { on_this_thread(plan, At { dst, src }, false) }
     }
 }
 

@@ -17,7 +17,7 @@ use smallvec::{SmallVec, smallvec};
 
 macro_rules! kernel {
     ($mask:literal, $file:literal) => {
-        shader!("half.wgsl", "ops/attention_common.wgsl", $mask, $file)
+        shader!("half.wgsl", "ops/vectors.wgsl", "ops/attention_common.wgsl", $mask, $file)
     };
 }
 

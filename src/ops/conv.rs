@@ -15,6 +15,7 @@ const ROWS: (&str, &str) = (
     "conv_rows",
     shader!(
         "half.wgsl",
+        "ops/vectors.wgsl",
         "ops/matmul_common.wgsl",
         "ops/matmul_tile.wgsl",
         "ops/conv_window.wgsl",
@@ -26,6 +27,7 @@ const COLUMNS: (&str, &str) = (
     "conv_columns",
     shader!(
         "half.wgsl",
+        "ops/vectors.wgsl",
         "ops/matmul_common.wgsl",
         "ops/matmul_tile.wgsl",
         "ops/conv_window.wgsl",
@@ -35,7 +37,13 @@ const COLUMNS: (&str, &str) = (
 );
 const DIRECT: (&str, &str) = (
     "conv_direct",
-    shader!("half.wgsl", "ops/elements.wgsl", "ops/conv_window.wgsl", "ops/conv_direct.wgsl"),
+    shader!(
+        "half.wgsl",
+        "ops/elements.wgsl",
+        "ops/image_words.wgsl",
+        "ops/conv_window.wgsl",
+        "ops/conv_direct.wgsl"
+    ),
 );
 
 /// The kernels, as (name, WGSL).

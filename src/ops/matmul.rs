@@ -18,17 +18,21 @@ const TILE: (&str, &str) = (
     "matmul_tile",
     shader!(
         "half.wgsl",
+        "ops/vectors.wgsl",
         "ops/matmul_common.wgsl",
         "ops/matmul_tile.wgsl",
         "ops/matmul_operands.wgsl"
     ),
 );
-const FINISH: (&str, &str) =
-    ("matmul_finish", shader!("half.wgsl", "ops/matmul_common.wgsl", "ops/matmul_finish.wgsl"));
+const FINISH: (&str, &str) = (
+    "matmul_finish",
+    shader!("half.wgsl", "ops/vectors.wgsl", "ops/matmul_common.wgsl", "ops/matmul_finish.wgsl"),
+);
 const WIDE: (&str, &str) = (
     "matvec_wide",
     shader!(
         "half.wgsl",
+        "ops/vectors.wgsl",
         "ops/matmul_common.wgsl",
         "ops/matvec_common.wgsl",
         "ops/matvec_wide.wgsl"
@@ -38,6 +42,7 @@ const DEEP: (&str, &str) = (
     "matvec_deep",
     shader!(
         "half.wgsl",
+        "ops/vectors.wgsl",
         "ops/matmul_common.wgsl",
         "ops/matvec_common.wgsl",
         "ops/matvec_deep.wgsl"

@@ -7,7 +7,8 @@ use crate::layout::Layout;
 use crate::runtime::{Launch, Operand, Runtime};
 use crate::tensor::Tensor;
 
-const POOL: (&str, &str) = ("pool", shader!("half.wgsl", "ops/elements.wgsl", "ops/pool.wgsl"));
+const POOL: (&str, &str) =
+    ("pool", shader!("half.wgsl", "ops/elements.wgsl", "ops/image_words.wgsl", "ops/pool.wgsl"));
 
 /// The kernels, as (name, WGSL).
 pub const SHADERS: &[(&str, &str)] = &[POOL];

@@ -57,13 +57,13 @@ sources! {
     STRIDED_4: "strided_4" = ["elem_4.wgsl", "params.wgsl", "walk.wgsl", "strided.wgsl", "items.wgsl"];
     STRIDED_8: "strided_8" = ["elem_8.wgsl", "params.wgsl", "walk.wgsl", "strided.wgsl", "items.wgsl"];
     STRIDED_16: "strided_16" = ["elem_16.wgsl", "params.wgsl", "walk.wgsl", "strided.wgsl", "items.wgsl"];
-    TRANSPOSE_2_EVEN: "transpose_2_even" = ["params.wgsl", "halves_even.wgsl", "transpose_2.wgsl"];
-    TRANSPOSE_2_ODD: "transpose_2_odd" = ["params.wgsl", "halves_odd.wgsl", "transpose_2.wgsl"];
-    TRANSPOSE_4: "transpose_4" = ["elem_4.wgsl", "tile_64.wgsl", "params.wgsl", "transpose.wgsl"];
+    TRANSPOSE_2_EVEN: "transpose_2_even" = ["params.wgsl", "tiles.wgsl", "halves_even.wgsl", "transpose_2.wgsl"];
+    TRANSPOSE_2_ODD: "transpose_2_odd" = ["params.wgsl", "tiles.wgsl", "halves_odd.wgsl", "transpose_2.wgsl"];
+    TRANSPOSE_4: "transpose_4" = ["elem_4.wgsl", "tile_64.wgsl", "params.wgsl", "tiles.wgsl", "transpose.wgsl"];
     TRANSPOSE_4_SMALL: "transpose_4_small" =
-        ["elem_4.wgsl", "tile_32.wgsl", "params.wgsl", "transpose.wgsl"];
-    TRANSPOSE_8: "transpose_8" = ["elem_8.wgsl", "tile_32.wgsl", "params.wgsl", "transpose.wgsl"];
-    TRANSPOSE_16: "transpose_16" = ["elem_16.wgsl", "tile_16.wgsl", "params.wgsl", "transpose.wgsl"];
+        ["elem_4.wgsl", "tile_32.wgsl", "params.wgsl", "tiles.wgsl", "transpose.wgsl"];
+    TRANSPOSE_8: "transpose_8" = ["elem_8.wgsl", "tile_32.wgsl", "params.wgsl", "tiles.wgsl", "transpose.wgsl"];
+    TRANSPOSE_16: "transpose_16" = ["elem_16.wgsl", "tile_16.wgsl", "params.wgsl", "tiles.wgsl", "transpose.wgsl"];
     NARROW_PACK: "narrow_pack" = ["params.wgsl", "walk.wgsl", "narrow_pack.wgsl"];
     NARROW_SCATTER: "narrow_scatter" = ["params.wgsl", "walk.wgsl", "narrow_scatter.wgsl"];
     SHIFT_PACK: "shift_pack" = ["params.wgsl", "walk.wgsl", "shift.wgsl", "shift_pack.wgsl"];

@@ -1,6 +1,6 @@
 //! Scaled dot product attention.
 
-use super::handles::{optional, tensor};
+use super::handles::{optional, optional_tensor, tensors};
 use crate::error::{Error, Result};
 use crate::ffi::boundary::{check_output, guard};
 use crate::ffi::caller::noted;
@@ -10,78 +10,6 @@ use crate::ffi::{AOTITorchError, AtenTensorHandle};
 use crate::ops::attention::weights_layout;
 use crate::runtime::Runtime;
 use crate::tensor::Tensor;
-
-/// The arguments of both exports.
-struct Call {
-    query: AtenTensorHandle,
-    key: AtenTensorHandle,
-    value: AtenTensorHandle,
-    attn_mask: *const AtenTensorHandle,
-    dropout_p: f64,
-    is_causal: i32,
-    dropout_mask: *const AtenTensorHandle,
-    scale: *const f64,
-    ret0: *mut AtenTensorHandle,
-    ret1: *mut AtenTensorHandle,
-}
-
-impl Call {
-    /// # Safety
-    /// The header's contract for handles, optional values and results.
-    unsafe fn run(self) -> Result<()> {
-        check_output("ret0", self.ret0)?;
-        if !self.ret1.is_null() {
-            check_output("ret1", self.ret1)?;
-        }
-        // SAFETY: by this function's contract.
-        let (query, key, value, mask, scale) = unsafe {
-            (
-                tensor("query", self.query)?,
-                tensor("key", self.key)?,
-                tensor("value", self.value)?,
-                optional_tensor("attn_mask", self.attn_mask)?,
-                optional("scale", self.scale)?,
-            )
-        };
-        if self.dropout_p != 0.0 {
-            return Err(Error::NotSupported(format!(
-                "_scaled_dot_product_attention_math_for_mps: dropout_p is {}; programs for \
-                 inference have 0",
-                self.dropout_p
-            )));
-        }
-        if !self.dropout_mask.is_null() {
-            return Err(Error::NotSupported(
-                "_scaled_dot_product_attention_math_for_mps: a dropout_mask is given; programs \
-                 for inference have none"
-                    .into(),
-            ));
-        }
-        let (mask, causal) = (mask.as_ref(), self.is_causal != 0);
-        let rt = Runtime::global();
-        let result = rt.scaled_dot_product_attention(&query, &key, &value, mask, causal, scale)?;
-        let weights = match self.ret1.is_null() {
-            true => None,
-            false => Some(weights(&query, &key, mask, causal, scale)?),
-        };
-        let result = match handle::insert(result) {
-            Ok(result) => result,
-            Err(error) => {
-                return match weights {
-                    Some(weights) => handle::remove("ret1", weights).and(Err(error)),
-                    None => Err(error),
-                };
-            }
-        };
-        if let Some(weights) = weights {
-            // SAFETY: not null and aligned, as checked, and ours by this function's contract.
-            unsafe { self.ret1.write(weights) };
-        }
-        // SAFETY: as above.
-        unsafe { self.ret0.write(result) };
-        Ok(())
-    }
-}
 
 /// A handle to the weights. They are made at once where they are smaller than what they are
 /// made from, and otherwise, from copies of that, when somebody asks for them.
@@ -109,22 +37,6 @@ fn weights(
     deferred::insert(&layout, dtype, Box::new(make))
 }
 
-/// A null handle is none as well.
-///
-/// # Safety
-/// The header's contract for optional handles.
-unsafe fn optional_tensor(
-    name: &'static str,
-    at: *const AtenTensorHandle,
-) -> Result<Option<Tensor>> {
-    // SAFETY: by this function's contract.
-    match unsafe { optional(name, at) }?.filter(|handle| !handle.is_null()) {
-        // SAFETY: as above.
-        Some(handle) => Ok(Some(unsafe { tensor(name, handle) }?)),
-        None => Ok(None),
-    }
-}
-
 noted! {
     /// Attention; heads of queries may share heads of keys and values.
     pub unsafe extern "C" fn aoti_torch_mps__scaled_dot_product_attention_math_for_mps(
@@ -139,12 +51,52 @@ noted! {
         ret0: *mut AtenTensorHandle,
         ret1: *mut AtenTensorHandle,
     ) -> AOTITorchError {
-        let call = Call {
-            query, key, value, attn_mask, dropout_p, is_causal, dropout_mask, scale,
-            ret0, ret1,
-        };
-        // SAFETY: the header's contract, which is the same.
-        guard(|| unsafe { call.run() })
+        // SAFETY: the header's contract for handles, optional values and results, which are
+        // written where they are not null and aligned, as is checked first.
+        guard(|| unsafe {
+            check_output("ret0", ret0)?;
+            if !ret1.is_null() {
+                check_output("ret1", ret1)?;
+            }
+            let [query, key, value] = tensors([("query", query), ("key", key), ("value", value)])?;
+            let mask = optional_tensor("attn_mask", attn_mask)?;
+            let scale = optional("scale", scale)?;
+            if dropout_p != 0.0 {
+                return Err(Error::NotSupported(format!(
+                    "_scaled_dot_product_attention_math_for_mps: dropout_p is {}; programs for \
+                     inference have 0",
+                    dropout_p
+                )));
+            }
+            if !dropout_mask.is_null() {
+                return Err(Error::NotSupported(
+                    "_scaled_dot_product_attention_math_for_mps: a dropout_mask is given; programs \
+                     for inference have none"
+                        .into(),
+                ));
+            }
+            let (mask, causal) = (mask.as_ref(), is_causal != 0);
+            let rt = Runtime::global();
+            let result = rt.scaled_dot_product_attention(&query, &key, &value, mask, causal, scale)?;
+            let weights = match ret1.is_null() {
+                true => None,
+                false => Some(weights(&query, &key, mask, causal, scale)?),
+            };
+            let result = match handle::insert(result) {
+                Ok(result) => result,
+                Err(error) => {
+                    return match weights {
+                        Some(weights) => handle::remove("ret1", weights).and(Err(error)),
+                        None => Err(error),
+                    };
+                }
+            };
+            if let Some(weights) = weights {
+                ret1.write(weights);
+            }
+            ret0.write(result);
+            Ok(())
+        })
     }
 }
 
@@ -163,11 +115,20 @@ noted! {
         ret0: *mut AtenTensorHandle,
         ret1: *mut AtenTensorHandle,
     ) -> AOTITorchError {
-        let call = Call {
-            query, key, value, attn_mask, dropout_p, is_causal, dropout_mask, scale,
-            ret0, ret1,
-        };
         // SAFETY: the header's contract, which is the same.
-        guard(|| unsafe { call.run() })
+        unsafe {
+            aoti_torch_mps__scaled_dot_product_attention_math_for_mps::body(
+                query,
+                key,
+                value,
+                attn_mask,
+                dropout_p,
+                is_causal,
+                dropout_mask,
+                scale,
+                ret0,
+                ret1,
+            )
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Convolution.
 
-use super::handles::{list, optional, tensor};
+use super::handles::{list, optional_tensor, tensor};
 use crate::ffi::boundary::produce;
 use crate::ffi::caller::noted;
 use crate::ffi::handle::insert;
@@ -31,10 +31,7 @@ noted! {
             let input = tensor("input", input)?;
             let weight = tensor("weight", weight)?;
             // A null handle is none as well: ExecuTorch takes it so.
-            let bias = match optional("bias", bias)?.filter(|handle| !handle.is_null()) {
-                Some(handle) => Some(tensor("bias", handle)?),
-                None => None,
-            };
+            let bias = optional_tensor("bias", bias)?;
             let how = Convolution {
                 stride: list("stride", stride, stride_len_)?,
                 padding: list("padding", padding, padding_len_)?,

@@ -68,6 +68,22 @@ pub(super) unsafe fn optional<T: Copy>(name: &'static str, value: *const T) -> R
     Ok(Some(unsafe { value.read() }))
 }
 
+/// The tensor behind an optional handle; a null handle is none as well.
+///
+/// # Safety
+/// As [`optional`] and [`tensor`].
+pub(super) unsafe fn optional_tensor(
+    name: &'static str,
+    at: *const AtenTensorHandle,
+) -> Result<Option<Tensor>> {
+    // SAFETY: by this function's contract.
+    match unsafe { optional(name, at) }?.filter(|handle| !handle.is_null()) {
+        // SAFETY: as above.
+        Some(handle) => Ok(Some(unsafe { tensor(name, handle) }?)),
+        None => Ok(None),
+    }
+}
+
 /// Gives two results out, both or none.
 ///
 /// # Safety
