@@ -13,9 +13,14 @@ use std::sync::{Arc, Weak};
 const HOST_ALIGNMENT: usize = 64;
 
 /// Host memory that this library owns.
+///
+/// It is aligned by hand: from an allocator that is asked for more than its own alignment,
+/// zeroes are written, and with them every page is taken, where the system's fresh pages are
+/// zero already and cost nothing until they are used.
 #[derive(Debug)]
 pub struct HostMemory {
     pointer: NonNull<u8>,
+    allocation: NonNull<u8>,
     layout: Layout,
 }
 
@@ -34,12 +39,19 @@ impl HostMemory {
         faults::allocation(bytes)?;
         let refuse = |reason: &str| Error::OutOfMemory { requested: bytes, reason: reason.into() };
         let size = usize::try_from(bytes.max(1)).map_err(|_| refuse("above the address space"))?;
-        let layout = Layout::from_size_align(size, HOST_ALIGNMENT)
-            .map_err(|_| refuse("above the address space"))?;
+        let layout = size
+            .checked_add(HOST_ALIGNMENT - 1)
+            .and_then(|padded| Layout::array::<u8>(padded).ok())
+            .ok_or_else(|| refuse("above the address space"))?;
         // SAFETY: the size is not zero.
-        let pointer = unsafe { alloc_zeroed(layout) };
-        let pointer = NonNull::new(pointer).ok_or_else(|| refuse("the host has no memory left"))?;
-        Ok(HostMemory { pointer, layout })
+        let allocation = unsafe { alloc_zeroed(layout) };
+        let allocation =
+            NonNull::new(allocation).ok_or_else(|| refuse("the host has no memory left"))?;
+        let padding = allocation.addr().get().wrapping_neg() % HOST_ALIGNMENT;
+        // SAFETY: the padding is less than the alignment, and so many bytes less one were
+        // asked for beyond the size: the address and `size` bytes from it are within.
+        let pointer = unsafe { allocation.add(padding) };
+        Ok(HostMemory { pointer, allocation, layout })
     }
 
     /// The first byte.
@@ -50,8 +62,8 @@ impl HostMemory {
 
 impl Drop for HostMemory {
     fn drop(&mut self) {
-        // SAFETY: pointer and layout are those of the allocation, freed once.
-        unsafe { dealloc(self.pointer.as_ptr(), self.layout) };
+        // SAFETY: address and layout are those of the allocation, freed once.
+        unsafe { dealloc(self.allocation.as_ptr(), self.layout) };
     }
 }
 
