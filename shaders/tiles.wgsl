@@ -4,6 +4,7 @@
 // row[1]  destination stride of x, source stride of x, the same of y
 // row[2]  groups along x, groups along y, number of groups, dimensions around
 // row[3 + d]  dimension d around the tiles: size, destination stride, source stride
+// row[3].w  tiles a workgroup does, also without dimensions around
 //
 // x is the destination's innermost dimension, y the source's.
 

@@ -62,6 +62,8 @@ const TILE_DIMS: usize = 4;
 const LANES: u64 = 256;
 /// Workgroups a row of the grid, once there is more than one row.
 const FOLD: u64 = 32768;
+/// Workgroups that fill a large device a few times, so that it does not wait for the last.
+const ENOUGH_GROUPS: u64 = 2048;
 /// Items an invocation does, where there are enough of them to fill a device with
 /// fewer invocations.
 const MANY_ITEMS: u64 = 4;
@@ -204,7 +206,8 @@ fn copy_piece(plan: &CopyPlan, windows: Windows) -> Launch {
         return match plan.form() {
             Form::Transpose { axis } if plan.dims().len() <= TILE_DIMS + 2 => {
                 let [x, y] = tiled_sizes(plan, axis);
-                let tiling = kernels::transpose(unit, is_many_tiles(plan), x > 32 && y > 64);
+                let large = is_many_tiles(plan) && x > 32 && y > 32;
+                let tiling = kernels::transpose(unit, large);
                 tiles(plan, axis, tiling, windows)
             }
             _ => strided(plan, windows),
@@ -376,18 +379,31 @@ fn shift_scatter(plan: &CopyPlan, windows: Windows) -> Launch {
 
 fn tiles(plan: &CopyPlan, axis: usize, tiling: Tiling, windows: Windows) -> Launch {
     let unit = plan.unit();
-    let Tiling { kernel, group, shift } = tiling;
+    let Tiling { kernel, tile, walk, shift } = tiling;
     let dims = plan.dims();
     let x = dims.last().copied().unwrap_or_default();
     let y = dims.get(axis).copied().unwrap_or_default();
     let inner = dims.len().saturating_sub(1);
     let around = dims.iter().enumerate().rev().filter(|&(d, _)| d != axis && d != inner);
-    let across = [(x.size + shift).div_ceil(group[0]), y.size.div_ceil(group[1])];
-    let mut total = across[0] * across[1];
     let mut rows: SmallVec<[[u64; 4]; TILE_DIMS]> = SmallVec::new();
+    let mut images = 1;
     for (_, dim) in around {
-        total *= dim.size;
+        images *= dim.size;
         rows.push([dim.size, dim.dst / unit, dim.src / unit, 0]);
+    }
+    let dims_around = rows.len() as u64;
+    let mut groups = [(x.size + shift).div_ceil(tile[0]), y.size.div_ceil(tile[1])];
+    // As many tiles a workgroup as leave enough workgroups, and about the same for each.
+    let total = groups[0] * groups[1] * images;
+    let wanted = ((total + ENOUGH_GROUPS / 2) / ENOUGH_GROUPS).clamp(1, walk);
+    let walked = if groups[0] == 1 { &mut groups[1] } else { &mut groups[0] };
+    let tiles = *walked;
+    *walked = tiles.div_ceil(wanted);
+    let walk = tiles.div_ceil(*walked);
+    let total = groups[0] * groups[1] * images;
+    match rows.first_mut() {
+        Some(row) => row[3] = walk,
+        None => rows.push([0, 0, 0, walk]),
     }
     let head = [
         [
@@ -397,7 +413,7 @@ fn tiles(plan: &CopyPlan, axis: usize, tiling: Tiling, windows: Windows) -> Laun
             y.size,
         ],
         [x.dst / unit, x.src / unit, y.dst / unit, y.src / unit],
-        [across[0], across[1], total, rows.len() as u64],
+        [groups[0], groups[1], total, dims_around],
     ];
     Launch {
         kernel,

@@ -92,37 +92,32 @@ pub(super) fn strided(unit: u64, rank: usize, items: u64) -> Kernel {
 /// A kernel that works in tiles.
 pub(super) struct Tiling {
     pub kernel: Kernel,
-    /// Elements of a workgroup along the destination's innermost dimension and along the
+    /// Elements of a tile along the destination's innermost dimension and along the
     /// source's.
-    pub group: [u64; 2],
+    pub tile: [u64; 2],
+    /// The most tiles that a workgroup does, one after the other along the destination's
+    /// innermost dimension.
+    pub walk: u64,
     /// Elements that a row of the destination may be shifted by.
     pub shift: u64,
 }
 
-impl Tiling {
-    /// `tiles` squares of `side` units, one after the other, are a workgroup's.
-    fn new(source: (&'static str, &'static str), side: u64, tiles: u64) -> Self {
-        let kernel = kernel(source, &[("TILES", tiles)]);
-        Tiling { kernel, group: [side, side * tiles], shift: 0 }
-    }
-}
-
-/// Of units of 4 bytes or more; `many` where two tiles a workgroup still fill a device,
-/// `large` where large tiles do not stand half empty.
-pub(super) fn transpose(unit: u64, many: bool, large: bool) -> Tiling {
-    let tiles = if many { 2 } else { 1 };
-    match unit {
-        4 if many && large => Tiling::new(TRANSPOSE_4, 64, tiles),
-        4 => Tiling::new(TRANSPOSE_4_SMALL, 32, tiles),
-        8 => Tiling::new(TRANSPOSE_8, 32, tiles),
-        _ => Tiling::new(TRANSPOSE_16, 16, tiles),
-    }
+/// Of units of 4 bytes or more; `large` where large tiles neither stand half empty nor
+/// leave a device idle.
+pub(super) fn transpose(unit: u64, large: bool) -> Tiling {
+    let (source, side, walk) = match unit {
+        4 if large => (TRANSPOSE_4, 64, 4),
+        4 => (TRANSPOSE_4_SMALL, 32, 4),
+        8 => (TRANSPOSE_8, 32, 2),
+        _ => (TRANSPOSE_16, 16, 2),
+    };
+    Tiling { kernel: kernel(source, &[]), tile: [side, side], walk, shift: 0 }
 }
 
 /// Of units of 2 bytes; `even` where every row begins at a word on both sides.
 pub(super) fn transpose_2(even: bool) -> Tiling {
     let (source, shift) = if even { (TRANSPOSE_2_EVEN, 0) } else { (TRANSPOSE_2_ODD, 1) };
-    Tiling { kernel: kernel(source, &[]), group: [64, 64], shift }
+    Tiling { kernel: kernel(source, &[]), tile: [64, 64], walk: 1, shift }
 }
 
 pub(super) fn narrow_pack(unit: u64, rank: usize, items: u64) -> Kernel {

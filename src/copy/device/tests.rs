@@ -125,15 +125,16 @@ fn tile_corners(launch: &Launch) -> Vec<(u64, u64)> {
 
 #[test]
 fn more_tiles_than_one_dimension_of_a_grid_has() {
-    let src = Layout::new(&[256, 1_572_864], &[1, 256], 0).unwrap();
+    let src = Layout::new(&[32, 4_200_000], &[1, 32], 0).unwrap();
     let dst = Layout::contiguous(src.sizes()).unwrap();
     let one = DeviceLimits { max_binding_bytes: (1 << 31) - 4, ..LIMITS };
     let list = launches_of(&dst, &src, 4, &one);
     assert_eq!(list.len(), 1);
-    // Two tiles of 64 x 64 a workgroup.
-    let tiles = 4 * (1_572_864 / 64) / 2;
-    assert_eq!(list[0].params[10], tiles);
-    assert!(list[0].groups[0] * list[0].groups[1] >= tiles);
+    // Four tiles of 32 x 32 a workgroup.
+    let groups = 4_200_000u32.div_ceil(4 * 32);
+    assert_eq!(list[0].params[10], groups);
+    assert!(groups > list[0].groups[0] && list[0].groups[1] > 1);
+    assert!(list[0].groups[0] * list[0].groups[1] >= groups);
     // Cut into windows of 128 MiB on both sides, the corners still lie at their places.
     let list = launches_of(&dst, &src, 4, &LIMITS);
     let mut elements = 0;
@@ -142,11 +143,11 @@ fn more_tiles_than_one_dimension_of_a_grid_has() {
         elements += u64::from(launch.params[2]) * u64::from(launch.params[3]);
         for (to, from) in tile_corners(launch) {
             let (to, from) = (launch.dst.start / 4 + to, launch.src.start / 4 + from);
-            let (i, j) = (to / 1_572_864, to % 1_572_864);
-            assert_eq!(from, j * 256 + i);
+            let (i, j) = (to / 4_200_000, to % 4_200_000);
+            assert_eq!(from, j * 32 + i);
         }
     }
-    assert_eq!(elements, 256 * 1_572_864);
+    assert_eq!(elements, 32 * 4_200_000);
 }
 
 #[test]
