@@ -34,5 +34,3 @@ fn put(unit: ptr<function, Unit>, j: u32, value: f32) {
         (*unit).high[j - 4u] = value;
     }
 }
-
-var<workgroup> sums: array<vec4<f32>, 256>;

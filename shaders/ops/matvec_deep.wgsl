@@ -2,6 +2,8 @@
 // layers do: a dot product a column. A workgroup makes 16 columns; 32 invocations share
 // two of them. Both operands are of one type. With matvec_common.wgsl.
 
+var<workgroup> sums: array<vec4<f32>, 256>;
+
 fn a_depth(i: u32, k: u32, k_end: u32) -> Unit {
     if (UNITS == 1u) {
         return unit_of(A_TYPE, a[select(i >> 3u, i >> 2u, A_TYPE == 0u)]);

@@ -2,30 +2,34 @@
 // word k / 8; weight = nibble * scale + offset, one of each a group of chunks.
 //
 // Parameters: row 0: rows of w (N), chunks a row, groups a row, log2 of chunks a group;
-// row 1: where out (words), w (chunks), x (pairs of words) and the scales (elements) start;
+// row 1: where out (words), w (chunks), x (fours of words) and the scales (elements) start;
 // row 2: where the offsets start (elements), rows of x, elements a row of out, where the
 // experts start (words); row 3: experts.
 
 @group(0) @binding(0) var<storage, read_write> out: array<u32>;
 @group(0) @binding(1) var<storage, read> w: array<vec4<u32>>;
-@group(0) @binding(2) var<storage, read> x: array<vec2<u32>>;
+@group(0) @binding(2) var<storage, read> x: array<vec4<u32>>;
 @group(0) @binding(3) var<storage, read> scales: array<u32>;
 @group(0) @binding(4) var<storage, read> offsets: array<u32>;
 
-// Four elements of x, from a multiple of four on.
-fn four_of_x(index: u32) -> vec4<f32> {
-    let start = params.row[1].z;
-    if (TYPE == 0u) {
-        let at = start + (index >> 1u);
-        return bitcast<vec4<f32>>(vec4<u32>(x[at], x[at + 1u]));
-    }
-    let words = x[start + (index >> 2u)];
+// The four elements of two words.
+fn four_of(words: vec2<u32>) -> vec4<f32> {
     return vec4<f32>(
         widened(words.x & 0xffffu),
         widened(words.x >> 16u),
         widened(words.y & 0xffffu),
         widened(words.y >> 16u),
     );
+}
+
+// Four elements of x, from a multiple of four on.
+fn four_of_x(index: u32) -> vec4<f32> {
+    let start = params.row[1].z;
+    if (TYPE == 0u) {
+        return bitcast<vec4<f32>>(x[start + (index >> 2u)]);
+    }
+    let words = x[start + (index >> 3u)];
+    return four_of(select(words.xy, words.zw, (index & 4u) == 4u));
 }
 
 // The four low nibbles of a word times 1, 16, 256 and 4096: each is or-ed into the

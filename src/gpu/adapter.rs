@@ -44,6 +44,8 @@ pub struct Gpu {
     empty: OnceLock<Arc<Buffer>>,
     info: AdapterInfo,
     cpu: bool,
+    /// The least and the most invocations of a subgroup.
+    subgroup_sizes: [u32; 2],
 }
 
 /// The least that kernels need: their parameters are immediates of this many bytes.
@@ -112,6 +114,7 @@ impl Gpu {
             next_id: AtomicU64::new(1),
             empty: OnceLock::new(),
             cpu: info.device_type == wgpu::DeviceType::Cpu,
+            subgroup_sizes: [info.subgroup_min_size, info.subgroup_max_size],
             info: AdapterInfo {
                 name: info.name.clone(),
                 backend: backend.name(),
@@ -185,6 +188,17 @@ impl Gpu {
     /// Whether kernels may use 64-bit integers.
     pub fn has_int64(&self) -> bool {
         self.features.contains(wgpu::Features::SHADER_INT64)
+    }
+
+    /// The least and the most invocations of a subgroup, where kernels may use those.
+    pub fn subgroup_sizes(&self) -> Option<[u32; 2]> {
+        self.features.contains(wgpu::Features::SUBGROUP).then_some(self.subgroup_sizes)
+    }
+
+    /// Whether a product of four bytes with four may be taken for one instruction. It is
+    /// several in Metal's language.
+    pub fn multiplies_bytes(&self) -> bool {
+        matches!(self.backend, Backend::Vulkan | Backend::Dx12)
     }
 
     /// The device's limits.

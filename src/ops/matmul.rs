@@ -314,7 +314,11 @@ impl Runtime {
         gather: Option<&Gather<'_>>,
         quads: bool,
     ) -> Result<()> {
-        let plan = Plan::new(p, gather)?;
+        let invocations = self.gpu()?.map_or(256, |gpu| {
+            let limits = gpu.limits();
+            limits.max_compute_invocations_per_workgroup.min(limits.max_compute_workgroup_size_x)
+        });
+        let plan = Plan::new(p, gather, invocations)?;
         if plan.splits == 1 {
             return self.run_product(p, gather, &plan, quads);
         }
@@ -446,7 +450,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(p: &Product<'_>, gather: Option<&Gather<'_>>) -> Result<Self> {
+    fn new(p: &Product<'_>, gather: Option<&Gather<'_>>, invocations: u32) -> Result<Self> {
         if let Some(gather) = gather {
             let (side, blocks) = tile_side(p);
             let mut plan = Self::cut(p, gather.shader, gather.constants, blocks, FULL, 256);
@@ -459,7 +463,7 @@ impl Plan {
             && !(p.columns > 1 && p.b.strides[3] == 1);
         match p.rows {
             ..=FEW if deep => Self::deep(p),
-            ..=FEW if wide => Self::wide(p),
+            ..=FEW if wide => Self::wide(p, invocations),
             _ => Self::tile(p),
         }
     }
@@ -484,12 +488,24 @@ impl Plan {
         Plan { shader, constants: constants.into(), groups: used as u64, used, splits, split_depth }
     }
 
-    fn wide(p: &Product<'_>) -> Result<Self> {
+    fn wide(p: &Product<'_>, invocations: u32) -> Result<Self> {
         let unit = unit_of(p.b.tensor.dtype());
         let units = p.b.strides[3] == 1 && p.columns % unit == 0 && p.b.aligned(unit, true);
-        let constants = [("ROWS", p.rows as u32), ("UNITS", u32::from(units))];
-        let blocks = (p.columns + 8 * unit - 1) / (8 * unit);
-        Ok(Self::cut(p, WIDE, &constants, blocks, FULL_OF_LOADS, 512))
+        // Wide rows of 16-bit elements have half as many workgroups; larger ones do without
+        // a second pass over parts of the depth.
+        let (threads, across, full) = match (unit, invocations) {
+            (8, 512..) => (512, 8, FULL),
+            (8, _) => (256, 4, FULL_OF_LOADS / 2),
+            _ => (256, 8, FULL_OF_LOADS),
+        };
+        let constants = [
+            ("ROWS", p.rows as u32),
+            ("UNITS", u32::from(units)),
+            ("THREADS", threads),
+            ("ACROSS", across as u32),
+        ];
+        let blocks = (p.columns + across * unit - 1) / (across * unit);
+        Ok(Self::cut(p, WIDE, &constants, blocks, full, 512))
     }
 
     fn deep(p: &Product<'_>) -> Result<Self> {

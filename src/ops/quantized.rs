@@ -1,14 +1,17 @@
 //! Products with 4-bit weights, by groups along the depth:
 //! `weight[n][k] = nibble[n][k] * scale[n][k / gs] + offset[n][k / gs]`.
 //!
-//! Few rows of activations go through `quantized_vector`, which is bound by reading the
-//! weights once; many through `quantized_tile`.
+//! Few rows of activations go through `quantized_digits` where the device has what it needs
+//! and the weights fill it, and otherwise through `quantized_vector`; many through
+//! `quantized_tile`.
 
 use super::dense::{countable, float_code, grid, params, shader, start, word};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::gpu::Gpu;
 use crate::runtime::{Launch, Operand, Runtime};
 use crate::tensor::Tensor;
+use smallvec::SmallVec;
 
 const VECTOR: (&str, &str) = (
     "quantized_vector",
@@ -30,6 +33,26 @@ const GATHER: (&str, &str) = (
         "ops/quantized_vector.wgsl",
     ),
 );
+const DIGITS: (&str, &str) = (
+    "quantized_digits",
+    shader!(
+        "half.wgsl",
+        "ops/elements.wgsl",
+        "ops/quantized_common.wgsl",
+        "ops/quantized_one.wgsl",
+        "ops/quantized_digits.wgsl",
+    ),
+);
+const GATHER_DIGITS: (&str, &str) = (
+    "quantized_gather_digits",
+    shader!(
+        "half.wgsl",
+        "ops/elements.wgsl",
+        "ops/quantized_common.wgsl",
+        "ops/quantized_experts.wgsl",
+        "ops/quantized_digits.wgsl",
+    ),
+);
 const TILE: (&str, &str) = (
     "quantized_tile",
     shader!(
@@ -41,13 +64,62 @@ const TILE: (&str, &str) = (
 );
 
 /// The kernels, as (name, WGSL).
-pub const SHADERS: &[(&str, &str)] = &[VECTOR, GATHER, TILE];
+pub const SHADERS: &[(&str, &str)] = &[VECTOR, GATHER, DIGITS, GATHER_DIGITS, TILE];
 
 /// Rows of activations up to which the weights are read again for each.
 const FEW_ROWS: i64 = 8;
 
 /// Workgroups below which a kernel takes fewer rows of weights each.
 const ENOUGH_GROUPS: u64 = 512;
+
+/// Bytes of weights from which digits are worth their making.
+const MANY_BYTES: u64 = 1 << 20;
+
+/// Workgroups that large devices have room for at once, each of [`DIGIT_THREADS`].
+const AT_ONCE: u64 = 132;
+
+/// Invocations of a workgroup that goes by digits, the most first.
+const DIGIT_THREADS: [u32; 2] = [512, 256];
+
+/// What a workgroup that goes by digits keeps of its rows' sums.
+const SLOTS: u32 = 768;
+
+/// How a product by digits is cut up.
+struct Teams {
+    threads: u32,
+    lanes: u32,
+    /// Rows of weights a team.
+    rows: u64,
+    /// Workgroups for a row of activations.
+    blocks: u64,
+}
+
+impl Teams {
+    /// `None` where the device lacks something, or has too much room for so few weights.
+    fn new(gpu: &Gpu, [n, m, k]: [u64; 3]) -> Option<Self> {
+        let [least, most] = gpu.subgroup_sizes()?;
+        let bytes = n.saturating_mul(m).saturating_mul(k / 2);
+        if !gpu.multiplies_bytes() || bytes < MANY_BYTES || !(8..=128).contains(&least) {
+            return None;
+        }
+        let limits = gpu.limits();
+        let room =
+            limits.max_compute_invocations_per_workgroup.min(limits.max_compute_workgroup_size_x);
+        let threads = DIGIT_THREADS.into_iter().find(|&threads| threads <= room)?;
+        let chunks = k / 32;
+        // Lanes that find no chunk left wait for the others.
+        let lanes = [128u32, 64, 32]
+            .into_iter()
+            .filter(|&lanes| lanes >= most)
+            .min_by_key(|&lanes| chunks.next_multiple_of(u64::from(lanes)))?;
+        let teams = u64::from(threads / lanes);
+        let kept = u64::from(SLOTS / (threads / least) / 4 * 4);
+        let all = n.saturating_mul(m);
+        let rounds = all.div_ceil(AT_ONCE * teams * kept);
+        let rows = all.div_ceil(AT_ONCE * teams * rounds).next_multiple_of(4);
+        Some(Teams { threads, lanes, rows, blocks: n.div_ceil(teams * rows) })
+    }
+}
 
 /// The operands of one product, in the ABI's names.
 struct Product<'a> {
@@ -134,19 +206,30 @@ impl Runtime {
         {
             countable(operator, name, tensor)?;
         }
-        let x = self.dense(x, 8)?;
+        let x = self.dense(x, 16)?;
         let w = self.dense(w, 16)?;
         let scales = self.dense(product.scales, 4)?;
         let offsets = self.dense(product.offsets, 4)?;
         let experts = experts.map(|experts| self.dense(experts, 4)).transpose()?;
         let few = experts.is_some() || m <= FEW_ROWS;
-        let teams = (n as u64).div_ceil(8).saturating_mul(m as u64);
-        let rows = [4u32, 2].into_iter().find(|&rows| teams / u64::from(rows) >= ENOUGH_GROUPS);
+        let digits = match self.gpu()? {
+            Some(gpu) if few => Teams::new(gpu, [n as u64, m as u64, k as u64]),
+            _ => None,
+        };
+        let vector_groups = |rows: u64| (n as u64).div_ceil(8 * rows).saturating_mul(m as u64);
+        let rows = [4u64, 2].into_iter().find(|&rows| vector_groups(rows) >= ENOUGH_GROUPS);
         let rows = rows.unwrap_or(1);
-        let ((name, wgsl), groups) = match &experts {
-            Some(_) => (GATHER, (n as u64).div_ceil(8 * u64::from(rows)) * m as u64),
-            None if few => (VECTOR, (n as u64).div_ceil(8 * u64::from(rows)) * m as u64),
-            None => (TILE, (n as u64).div_ceil(64) * (m as u64).div_ceil(64)),
+        let groups = match &digits {
+            Some(teams) => teams.blocks.saturating_mul(m as u64),
+            None if few => vector_groups(rows),
+            None => (n as u64).div_ceil(64) * (m as u64).div_ceil(64),
+        };
+        let (name, wgsl) = match (&digits, &experts) {
+            (Some(_), Some(_)) => GATHER_DIGITS,
+            (Some(_), None) => DIGITS,
+            (None, Some(_)) => GATHER,
+            (None, None) if few => VECTOR,
+            (None, None) => TILE,
         };
         let mut operands = vec![
             Operand::write(&out),
@@ -156,18 +239,29 @@ impl Runtime {
             Operand::read(&offsets),
         ];
         operands.extend(experts.as_ref().map(Operand::read));
-        let constants = [("TYPE", kind), ("ROWS", rows)];
+        let mut constants: SmallVec<[_; 4]> = SmallVec::from_slice(&[("TYPE", kind)]);
+        match &digits {
+            Some(teams) => constants.extend([
+                ("THREADS", teams.threads),
+                ("LANES", teams.lanes),
+                ("EVEN", u32::from(k / product.group_size % 2 == 0)),
+            ]),
+            None if few => constants.push(("ROWS", rows as u32)),
+            None => {}
+        }
         let element = x.dtype.size() as u32;
         let number = |value: i64| word(operator, "a size", value);
         let sizes = [number(n)?, number(k / 32)?, number(k / product.group_size)?];
         let more = [number(m)?, number(row)?, number(matrices)?];
+        let (team_rows, blocks) = digits.map_or((0, 0), |teams| (teams.rows, teams.blocks));
+        let by_digits = [number(team_rows as i64)?, number(blocks as i64)?];
         // Groups of 32 to 256 are 1 to 8 chunks.
         let shift = (product.group_size / 32).trailing_zeros();
         self.launch(
             Launch {
                 name,
                 wgsl,
-                constants: if few { &constants } else { &constants[..1] },
+                constants: &constants,
                 operands: &operands,
                 groups: grid(operator, groups)?,
             },
@@ -179,13 +273,15 @@ impl Runtime {
                     shift,
                     start(at, 0, 4),
                     start(at, 1, 16),
-                    start(at, 2, 8),
+                    start(at, 2, 16),
                     start(at, 3, element),
                     start(at, 4, element),
                     more[0],
                     more[1],
                     start(at, 5, 4),
                     more[2],
+                    by_digits[0],
+                    by_digits[1],
                 ])
             },
         )?;

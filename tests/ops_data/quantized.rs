@@ -80,6 +80,10 @@ pub fn linear(runtime: &Runtime) -> Result<(), Failed> {
         (8, 65, 256, 128),
         (9, 33, 96, 32),
         (127, 66, 512, 256),
+        // Enough weights to go by digits, where the device has what that needs: even and
+        // odd numbers of groups, lanes without a chunk, and more chunks than lanes.
+        (1, 1031, 2048, 64),
+        (2, 515, 4640, 32),
         (0, 4, 32, 32),
         (2, 0, 32, 32),
         (2, 5, 0, 32),
@@ -102,27 +106,36 @@ pub fn linear(runtime: &Runtime) -> Result<(), Failed> {
         }
     }
     // NaN and infinity reach the rows that they are in, and no others.
-    let mut x: Vec<f32> = (0..12 * 64).map(|i| i as f32 / 100.0).collect();
-    x[3] = f32::NAN;
-    x[2 * 64 + 5] = f32::INFINITY;
-    for rows in [4usize, 12] {
-        let x =
-            runtime.from_slice(&x[..rows * 64], &[rows as i64, 64], DType::F32, DeviceType::Mps)?;
-        let w = weights(runtime, &mut random, &[6], 64, 64, DType::F32, Placing::Packed)?;
+    for (rows, n, k) in [(4, 6, 64), (12, 6, 64), (4, 513, 1088)] {
+        let (columns, depth) = (n as usize, k as usize);
+        let mut x: Vec<f32> = (0..rows * k).map(|i| (i % 768) as f32 / 100.0).collect();
+        x[3] = f32::NAN;
+        x[2 * depth + 5] = f32::INFINITY;
+        let x = runtime.from_slice(&x, &[rows, k], DType::F32, DeviceType::Mps)?;
+        let w = weights(runtime, &mut random, &[n], k, 64, DType::F32, Placing::Packed)?;
         let [b, s, z] = &w.tensors;
         let out = values(runtime, &runtime.linear_4bit(&x, b, 64, s, z)?)?;
-        assert!(out[..6].iter().all(|v| v.is_nan()), "{out:?}");
-        assert!(out[6..12].iter().chain(&out[18..]).all(|v| v.is_finite()), "{out:?}");
-        assert!(out[12..18].iter().all(|v| !v.is_finite()), "{out:?}");
+        for (i, row) in out.chunks(columns).enumerate() {
+            let fits = match i {
+                0 => row.iter().all(|v| v.is_nan()),
+                2 => row.iter().all(|v| !v.is_finite()),
+                _ => row.iter().all(|v| v.is_finite()),
+            };
+            assert!(fits, "row {i} of {rows} x {n} x {k}: {row:?}");
+        }
     }
     Ok(())
 }
 
 pub fn gather(runtime: &Runtime) -> Result<(), Failed> {
     let mut random = Random(2);
-    for (p, e, n, k, group) in
-        [(4, 4, 64, 128, 32), (3, 6, 24, 512, 64), (5, 2, 7, 1152, 128), (0, 2, 4, 32, 32)]
-    {
+    for (p, e, n, k, group) in [
+        (4, 4, 64, 128, 32),
+        (3, 6, 24, 512, 64),
+        (5, 2, 7, 1152, 128),
+        (0, 2, 4, 32, 32),
+        (3, 2, 701, 1056, 32),
+    ] {
         for dtype in FLOATS {
             for placing in PLACINGS {
                 let (x, x_values) =

@@ -20,23 +20,28 @@ pub fn translate() -> Result<(), Failed> {
             .map_err(|e| format!("{name}: {}", e.emit_to_string(source)))?;
         let info = Validator::new(
             ValidationFlags::all(),
-            Capabilities::IMMEDIATES | Capabilities::SHADER_FLOAT16_IN_FLOAT32,
+            Capabilities::IMMEDIATES
+                | Capabilities::SHADER_FLOAT16_IN_FLOAT32
+                | Capabilities::SUBGROUP,
         )
         .validate(&module)
         .map_err(|e| format!("{name}: {}", e.emit_to_string(source)))?;
         for i in 0..9u32 {
             let mut constants = back::PipelineConstants::default();
             for (_, constant) in module.overrides.iter() {
-                let key = constant.name.clone().unwrap();
+                // Those without a name are sizes of arrays, made of the others.
+                let Some(key) = constant.name.clone() else { continue };
                 let value = match key.as_str() {
                     "TYPE" => i % 3,
                     "KIND" if name == "sort_keys" => i,
                     "KIND" => i % 4,
                     "MODE" => i % 5,
                     "ROWS" => 1 << (i % 3),
+                    "THREADS" => 256 << (i % 2),
+                    "LANES" if name.ends_with("digits") => 32 << (i % 3),
                     "LANES" => 16 << (2 * (i % 2)),
                     "SIZE" => 1 << (i % 5),
-                    "AVERAGE" | "CHANNELS_LAST" | "LONG" | "DESCENDING" => i % 2,
+                    "AVERAGE" | "CHANNELS_LAST" | "LONG" | "EVEN" | "DESCENDING" => i % 2,
                     _ => return Err(format!("{name}: {key} has no values here").into()),
                 };
                 constants.insert(key, f64::from(value));
