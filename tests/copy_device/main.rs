@@ -150,6 +150,10 @@ fn large(gpu: &Gpu, element: usize) -> Result<(), Failed> {
         ([1500, 1021, 1], [2200, 2, 1], 1),
         ([3, 700, 999], [999 * 700, 1, 700], 2),
         ([50, 40, 1025], [1, 50 * 1030, 50], 5),
+        // So many tiles that a workgroup does several, large ones and small ones, along the
+        // rows of the one direction and across those of the other.
+        ([33, 198_401, 1], [1, 33, 1], 2),
+        ([31, 100_001, 1], [1, 31, 1], 3),
         ([9_000_000 / element as i64, 1, 1], [1, 1, 1], 1),
     ] {
         let src = Layout::new(&sizes, &strides, offset)?;
