@@ -44,11 +44,7 @@ fn group_number(group: vec3<u32>) -> u32 {
 // By its word: where neighbours read elements far from each other, a vector for each is
 // three words too many.
 fn a_at(i: u32) -> f32 {
-    if (A_TYPE == 0u) {
-        return bitcast<f32>(a[i >> 2u][i & 3u]);
-    }
-    let both = widen(A_TYPE, a[i >> 3u][(i >> 1u) & 3u]);
-    return select(both.x, both.y, (i & 1u) == 1u);
+    return of_word(A_TYPE, a[vector_of(A_TYPE, i)][word_in(A_TYPE, i)], i);
 }
 
 fn b_at(i: u32) -> f32 {

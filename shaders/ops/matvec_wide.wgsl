@@ -22,6 +22,28 @@ fn columns_at(start: u32, k: u32, column: u32, columns: u32) -> Unit {
     return unit;
 }
 
+// The units at four depths, `step` apart.
+fn four_units(start: u32, k: u32, step: u32, column: u32, columns: u32) -> array<Unit, 4> {
+    return array<Unit, 4>(
+        columns_at(start, k, column, columns),
+        columns_at(start, k + step, column, columns),
+        columns_at(start, k + 2u * step, column, columns),
+        columns_at(start, k + 3u * step, column, columns),
+    );
+}
+
+fn four_of_a(i: u32, stride: u32) -> vec4<f32> {
+    return vec4<f32>(a_at(i), a_at(i + stride), a_at(i + 2u * stride), a_at(i + 3u * stride));
+}
+
+fn low_sum(x: vec4<f32>, u: array<Unit, 4>) -> vec4<f32> {
+    return x.x * u[0].low + x.y * u[1].low + x.z * u[2].low + x.w * u[3].low;
+}
+
+fn high_sum(x: vec4<f32>, u: array<Unit, 4>) -> vec4<f32> {
+    return x.x * u[0].high + x.y * u[1].high + x.z * u[2].high + x.w * u[3].high;
+}
+
 // The sum over all invocations that share four columns, in the first ones, one for each
 // four. Two steps, because every barrier more costs as much as some loads.
 fn reduce(lane: u32, low: vec4<f32>, high: vec4<f32>) -> vec4<f32> {
@@ -83,44 +105,25 @@ fn main(
         var k = k_start + lane / ACROSS;
         // Four loads under way at a time, eight of 16-bit elements.
         for (; B_TYPE != 0u && k + 7u * step < k_end; k += 8u * step) {
-            let u0 = columns_at(b_from, k, column, columns);
-            let u1 = columns_at(b_from, k + step, column, columns);
-            let u2 = columns_at(b_from, k + 2u * step, column, columns);
-            let u3 = columns_at(b_from, k + 3u * step, column, columns);
-            let u4 = columns_at(b_from, k + 4u * step, column, columns);
-            let u5 = columns_at(b_from, k + 5u * step, column, columns);
-            let u6 = columns_at(b_from, k + 6u * step, column, columns);
-            let u7 = columns_at(b_from, k + 7u * step, column, columns);
+            let u = four_units(b_from, k, step, column, columns);
+            let v = four_units(b_from, k + 4u * step, step, column, columns);
             for (var r = 0u; r < ROWS; r += 1u) {
                 let i = a_from + r * row_stride + k * column_stride;
-                let x0 = a_at(i);
-                let x1 = a_at(i + step * column_stride);
-                let x2 = a_at(i + 2u * step * column_stride);
-                let x3 = a_at(i + 3u * step * column_stride);
-                let x4 = a_at(i + 4u * step * column_stride);
-                let x5 = a_at(i + 5u * step * column_stride);
-                let x6 = a_at(i + 6u * step * column_stride);
-                let x7 = a_at(i + 7u * step * column_stride);
-                low[r] += x0 * u0.low + x1 * u1.low + x2 * u2.low + x3 * u3.low;
-                low[r] += x4 * u4.low + x5 * u5.low + x6 * u6.low + x7 * u7.low;
-                high[r] += x0 * u0.high + x1 * u1.high + x2 * u2.high + x3 * u3.high;
-                high[r] += x4 * u4.high + x5 * u5.high + x6 * u6.high + x7 * u7.high;
+                let x = four_of_a(i, step * column_stride);
+                let y = four_of_a(i + 4u * step * column_stride, step * column_stride);
+                low[r] += low_sum(x, u);
+                low[r] += low_sum(y, v);
+                high[r] += high_sum(x, u);
+                high[r] += high_sum(y, v);
             }
         }
         for (; k + 3u * step < k_end; k += 4u * step) {
-            let u0 = columns_at(b_from, k, column, columns);
-            let u1 = columns_at(b_from, k + step, column, columns);
-            let u2 = columns_at(b_from, k + 2u * step, column, columns);
-            let u3 = columns_at(b_from, k + 3u * step, column, columns);
+            let u = four_units(b_from, k, step, column, columns);
             for (var r = 0u; r < ROWS; r += 1u) {
-                let i = a_from + r * row_stride + k * column_stride;
-                let x0 = a_at(i);
-                let x1 = a_at(i + step * column_stride);
-                let x2 = a_at(i + 2u * step * column_stride);
-                let x3 = a_at(i + 3u * step * column_stride);
-                low[r] += x0 * u0.low + x1 * u1.low + x2 * u2.low + x3 * u3.low;
+                let x = four_of_a(a_from + r * row_stride + k * column_stride, step * column_stride);
+                low[r] += low_sum(x, u);
                 if (B_TYPE != 0u) {
-                    high[r] += x0 * u0.high + x1 * u1.high + x2 * u2.high + x3 * u3.high;
+                    high[r] += high_sum(x, u);
                 }
             }
         }

@@ -60,18 +60,6 @@ fn batch_of(row: u32, chunk: u32) -> Batch {
     );
 }
 
-// The element at `place` after `start`, of its word.
-fn value_of(word: u32, start: u32, place: u32) -> f32 {
-    if (TYPE == 0u) {
-        return bitcast<f32>(word);
-    }
-    let high = (word << (((start + place + 1u) & 1u) * 16u)) & 0xffff0000u;
-    if (TYPE == 2u) {
-        return bitcast<f32>(high);
-    }
-    return widened(high >> 16u);
-}
-
 struct Digits {
     even0: vec4<u32>,
     odd0: vec4<u32>,
@@ -98,8 +86,8 @@ fn dots(low: vec4<u32>, high: vec4<u32>, even: vec4<u32>, odd: vec4<u32>) -> i32
 fn product(x: Digits, row: u32, chunk: u32, y: Chunk) -> f32 {
     let group = chunk >> params.row[0].w;
     let place = select(row * params.row[0].z + group, group, EVEN == 1u);
-    let scale = value_of(y.scale, params.row[1].w, place);
-    let offset = value_of(y.offset, params.row[2].x, place);
+    let scale = element(y.scale, params.row[1].w + place);
+    let offset = element(y.offset, params.row[2].x + place);
     let low = y.words & vec4<u32>(0x0f0f0f0fu);
     let high = (y.words >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu);
     // Below 2^31: 32 times 15 times 2^22.

@@ -22,13 +22,23 @@ fn vector_of(kind: u32, i: u32) -> u32 {
     return select(i >> 3u, i >> 2u, kind == 0u);
 }
 
+// The word of its vector that element i lies in.
+fn word_in(kind: u32, i: u32) -> u32 {
+    return select((i >> 1u) & 3u, i & 3u, kind == 0u);
+}
+
+// Element i, of its word.
+fn of_word(kind: u32, word: u32, i: u32) -> f32 {
+    if (kind == 0u) {
+        return bitcast<f32>(word);
+    }
+    let both = widen(kind, word);
+    return select(both.x, both.y, (i & 1u) == 1u);
+}
+
 // Element i, of its vector.
 fn one_of(kind: u32, bytes: vec4<u32>, i: u32) -> f32 {
-    if (kind == 0u) {
-        return bitcast<f32>(bytes[i & 3u]);
-    }
-    let both = widen(kind, bytes[(i >> 1u) & 3u]);
-    return select(both.x, both.y, (i & 1u) == 1u);
+    return of_word(kind, bytes[word_in(kind, i)], i);
 }
 
 // Four elements from the one at i, a multiple of 4, of their vector.

@@ -392,14 +392,14 @@ fn tiles(plan: &CopyPlan, axis: usize, tiling: Tiling, windows: Windows) -> Laun
         rows.push([dim.size, dim.dst / unit, dim.src / unit, 0]);
     }
     let dims_around = rows.len() as u64;
-    let mut groups = [(x.size + shift).div_ceil(tile[0]), y.size.div_ceil(tile[1])];
-    // As many tiles a workgroup as leave enough workgroups, and about the same for each.
-    let total = groups[0] * groups[1] * images;
-    let wanted = ((total + ENOUGH_GROUPS / 2) / ENOUGH_GROUPS).clamp(1, walk);
-    let walked = if groups[0] == 1 { &mut groups[1] } else { &mut groups[0] };
-    let tiles = *walked;
-    *walked = tiles.div_ceil(wanted);
-    let walk = tiles.div_ceil(*walked);
+    let tiles = [(x.size + shift).div_ceil(tile[0]), y.size.div_ceil(tile[1])];
+    // As many tiles a workgroup as leave enough workgroups, and about the same for each; along
+    // x, unless there is only one.
+    let walked = usize::from(tiles[0] == 1);
+    let wanted = (tiles[0] * tiles[1] * images + ENOUGH_GROUPS / 2) / ENOUGH_GROUPS;
+    let mut groups = tiles;
+    groups[walked] = tiles[walked].div_ceil(wanted.clamp(1, walk));
+    let walk = tiles[walked].div_ceil(groups[walked]);
     let total = groups[0] * groups[1] * images;
     match rows.first_mut() {
         Some(row) => row[3] = walk,

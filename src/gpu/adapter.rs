@@ -201,6 +201,12 @@ impl Gpu {
         matches!(self.backend, Backend::Vulkan | Backend::Dx12)
     }
 
+    /// The most invocations of a workgroup that has one dimension.
+    pub fn max_invocations(&self) -> u32 {
+        let all = self.limits.max_compute_invocations_per_workgroup;
+        all.min(self.limits.max_compute_workgroup_size_x)
+    }
+
     /// The device's limits.
     pub fn limits(&self) -> &wgpu::Limits {
         &self.limits

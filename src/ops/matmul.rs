@@ -314,10 +314,7 @@ impl Runtime {
         gather: Option<&Gather<'_>>,
         quads: bool,
     ) -> Result<()> {
-        let invocations = self.gpu()?.map_or(256, |gpu| {
-            let limits = gpu.limits();
-            limits.max_compute_invocations_per_workgroup.min(limits.max_compute_workgroup_size_x)
-        });
+        let invocations = self.gpu()?.map_or(256, |gpu| gpu.max_invocations());
         let plan = Plan::new(p, gather, invocations)?;
         if plan.splits == 1 {
             return self.run_product(p, gather, &plan, quads);

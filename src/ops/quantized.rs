@@ -102,9 +102,7 @@ impl Teams {
         if !gpu.multiplies_bytes() || bytes < MANY_BYTES || !(8..=128).contains(&least) {
             return None;
         }
-        let limits = gpu.limits();
-        let room =
-            limits.max_compute_invocations_per_workgroup.min(limits.max_compute_workgroup_size_x);
+        let room = gpu.max_invocations();
         let threads = DIGIT_THREADS.into_iter().find(|&threads| threads <= room)?;
         let chunks = k / 32;
         // Lanes that find no chunk left wait for the others.

@@ -96,7 +96,7 @@ pub(super) struct Tiling {
     /// source's.
     pub tile: [u64; 2],
     /// The most tiles that a workgroup does, one after the other along the destination's
-    /// innermost dimension.
+    /// innermost dimension, or where that is one tile long along the source's.
     pub walk: u64,
     /// Elements that a row of the destination may be shifted by.
     pub shift: u64,
