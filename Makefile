@@ -103,11 +103,11 @@ asan:
 tsan:
 	$(SANITIZED) RUSTC=/usr/bin/rustc CARGO_TARGET_DIR=target/tsan \
 	  RUSTFLAGS="-Zsanitizer=thread -Zexternal-clangrt -Clinker=clang-16 -Clink-arg=-fsanitize=thread" \
-	  TSAN_OPTIONS=halt_on_error=1 SOAK_RESIDENT_MB=1024 \
+	  TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1 SOAK_RESIDENT_MB=1024 \
 	  /usr/bin/cargo test -Zbuild-std --target $(TRIPLE) --test state_machine -- ::host
 	$(SANITIZED) RUSTC=/usr/bin/rustc CARGO_TARGET_DIR=target/tsan \
 	  RUSTFLAGS="-Zsanitizer=thread -Zexternal-clangrt -Clinker=clang-16 -Clink-arg=-fsanitize=thread" \
-	  TSAN_OPTIONS=halt_on_error=1 AOTI_WGPU_BACKEND=host \
+	  TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1 AOTI_WGPU_BACKEND=host \
 	  /usr/bin/cargo test -Zbuild-std --target $(TRIPLE) --lib
 
 # Advisories need a database from a git host: cargo deny check advisories.

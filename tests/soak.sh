@@ -76,7 +76,8 @@ fuzz() { # target, thousandths
     done
     AOTI_WGPU_BACKEND=host ASAN_OPTIONS=allocator_may_return_null=1 \
         "$bin/fuzz_$target" -max_total_time=$((seconds > 0 ? seconds : 1)) \
-        -malloc_limit_mb=1073741824 -timeout=120 -report_slow_units=60 -artifact_prefix="$log/artifacts/$target-" \
+        -malloc_limit_mb=1073741824 -timeout=120 -report_slow_units=60 \
+        -artifact_prefix="$log/artifacts/$target-" \
         "${folders[@]}" >>"$log/fuzz_$target.log" 2>&1 || {
         failed=$((failed + 1))
         result=", FAILED: see $log/fuzz_$target.log and $log/artifacts"
