@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// How many there are. Whoever adds one raises this, with a reason in the commit.
-const KNOWN: usize = 235;
+const KNOWN: usize = 236;
 
 /// Lines above an `unsafe` among which its note may start: one note may stand above a match.
 const REACH: usize = 14;

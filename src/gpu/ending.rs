@@ -1,6 +1,8 @@
-//! Work for the GPU on a thread that is ending. wgpu keeps thread-local state with
-//! destructors, and panics without it; programs delete tensors from destructors that run
-//! later: of their own thread-local objects, and of static ones after `main`.
+//! Work for the GPU on a thread or in a process that is ending. wgpu keeps thread-local state
+//! with destructors, and panics without it; programs delete tensors from destructors that run
+//! later: of their own thread-local objects, and of static ones after `main`. And drivers have
+//! static objects as well, without which they compile no kernel.
+#![allow(unsafe_code)]
 
 use std::cell::Cell;
 
@@ -38,3 +40,18 @@ pub fn outlive<R: Send>(body: impl FnOnce() -> R + Send) -> R {
         Err(payload) => std::panic::resume_unwind(payload),
     })
 }
+
+/// Has `handler` called when the process ends by `exit` or a return from `main`: before the
+/// static objects go that exist now, and after those that are made later.
+#[cfg(unix)]
+pub fn at_exit(handler: extern "C" fn()) {
+    // SAFETY: any function without arguments may be registered, at any time.
+    let code = unsafe { libc::atexit(handler) };
+    if code != 0 {
+        log::warn!("work that is queued when the process ends is not finished (error {code})");
+    }
+}
+
+/// There, handlers of a library run when the threads that they would wait for are gone.
+#[cfg(not(unix))]
+pub fn at_exit(_handler: extern "C" fn()) {}

@@ -20,7 +20,7 @@ mod usage;
 
 pub use adapter::{Gpu, list_adapters};
 pub use buffer::{Buffer, BufferKind, Reservation};
-pub use ending::outlive;
+pub use ending::{at_exit, outlive};
 pub use fork::{check as check_fork, in_child};
 pub use pipeline::{Pipeline, PipelineKey, Shader};
 pub use stream::{Binding, Stream};

@@ -71,6 +71,16 @@ pub struct AdapterInfo {
     pub memory_mode: String,
 }
 
+/// The process's runtime.
+static GLOBAL: OnceLock<Runtime> = OnceLock::new();
+
+/// What a program has queued is done while the driver still can. Nobody is left to be told of
+/// a failure.
+extern "C" fn finish_global() {
+    let finish = || GLOBAL.get().map(Runtime::synchronize);
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(finish));
+}
+
 /// A device and everything on it. Clones share it.
 #[derive(Clone)]
 pub struct Runtime {
@@ -130,7 +140,6 @@ impl Runtime {
     /// The process's runtime, set up by the environment. Made at the first call and never
     /// torn down: programs still call it from their static destructors.
     pub fn global() -> &'static Runtime {
-        static GLOBAL: OnceLock<Runtime> = OnceLock::new();
         GLOBAL.get_or_init(|| match Config::from_env() {
             Ok(config) => Self::build(config, None),
             Err(error) => Self::build(Config::default(), Some(error)),
@@ -155,6 +164,9 @@ impl Runtime {
                 );
             }
             self.inner.memory.attach(gpu.clone());
+            if gpu.is_some() && GLOBAL.get().is_some_and(|it| Arc::ptr_eq(&it.inner, &self.inner)) {
+                gpu::at_exit(finish_global);
+            }
             Ok(gpu)
         });
         match gpu {

@@ -50,6 +50,9 @@ fn program() -> Result<&'static Path, String> {
 }
 
 fn ends_well(mut command: Command) -> Result<(), Failed> {
+    // Mesa compiles a kernel when it first runs, unless it finds it in its cache on disk; what
+    // is queued at the end is then compiled when the compiler's own static objects may be gone.
+    command.env("MESA_SHADER_CACHE_DISABLE", "true");
     let started = Instant::now();
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     let status = loop {
